@@ -1,0 +1,36 @@
+# The front door: a small Makefile over CMake and Ninja. `make help` lists the targets.
+BUILD ?= build
+CMAKE_FLAGS ?=
+PREFIX ?= /usr/local
+
+.PHONY: all deps test demo bench install asan tsan fuzz clean help
+
+all: $(BUILD)/build.ninja
+	@cmake --build $(BUILD)
+
+$(BUILD)/build.ninja: | deps
+	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_FLAGS) >$(BUILD).log 2>&1 && rm -f $(BUILD).log || { cat $(BUILD).log; exit 1; }
+
+deps: ## install what the build needs (Debian packages), if it is missing
+	@scripts/deps
+
+test: all ## run the tests
+	@cd $(BUILD) && ctest --output-on-failure -j2
+
+demo: all ## train MNIST
+	@$(BUILD)/models/mnist --train_steps 2000
+
+install: all ## install library, headers and command under PREFIX
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+asan: ## the tests under AddressSanitizer and UBSan
+	@$(MAKE) test BUILD=build-asan CMAKE_FLAGS='-DLEAT_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=Release'
+
+tsan: ## the tests under ThreadSanitizer
+	@$(MAKE) test BUILD=build-tsan CMAKE_FLAGS='-DLEAT_SANITIZE=thread -DCMAKE_BUILD_TYPE=Release'
+
+clean: ## remove what was built
+	rm -rf build build-asan build-tsan build-fuzz
+
+help:
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12

@@ -1,0 +1,26 @@
+/* map.h -- a hash table from strings of bytes to pointers. {0} is an empty one. Not thread-safe. */
+#ifndef LEAT_CORE_MAP_H
+#define LEAT_CORE_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct leat_map {
+    struct leat_map_slot *slots; /* open addressing, power of two */
+    size_t n, cap;
+} leat_map;
+
+void leat_map_release(leat_map *m); /* frees the table and its copies of the keys, not the values */
+void *leat_map_get(const leat_map *m, const char *key);
+void *leat_map_get_n(const leat_map *m, const void *key, size_t n);
+/* Copies the key; gives the value that it replaced, or NULL. */
+void *leat_map_put(leat_map *m, const char *key, void *value);
+void *leat_map_put_n(leat_map *m, const void *key, size_t n, void *value);
+void *leat_map_remove(leat_map *m, const char *key); /* gives the value, or NULL */
+/* Walks all entries in no order: size_t i = 0; while (leat_map_next(m, &i, &key, &value)) */
+bool leat_map_next(const leat_map *m, size_t *i, const char **key, void **value);
+
+uint64_t leat_hash(const void *bytes, size_t n, uint64_t seed);
+
+#endif

@@ -1,0 +1,38 @@
+/* threadpool.h -- threads that take work without sleeping while work comes often.
+ *
+ * Waking a sleeping core costs 80 us or more, so an idle worker spins for a while before it
+ * sleeps. leat_pool_for splits a loop: the caller works too, takes only pieces of its own loop
+ * while it waits (never other work, so locks may be held), and finishes alone if nobody comes.
+ */
+#ifndef LEAT_CORE_THREADPOOL_H
+#define LEAT_CORE_THREADPOOL_H
+
+#include <stdint.h>
+
+typedef struct leat_pool leat_pool;
+
+/* n threads besides the callers; 0 is allowed: leat_pool_for then runs in the caller, and
+ * leat_pool_submit starts a thread when the first job comes. */
+leat_pool *leat_pool_new(int n, const char *name);
+void leat_pool_free(leat_pool *p); /* waits for the jobs that were submitted */
+int leat_pool_size(const leat_pool *p);
+/* Runs fn(arg) on a worker, in no order. Work is stolen between workers. */
+void leat_pool_submit(leat_pool *p, void (*fn)(void *arg), void *arg);
+/* The same, for jobs that may block: the pool adds a thread when none is free. */
+void leat_pool_submit_blocking(leat_pool *p, void (*fn)(void *arg), void *arg);
+/* Calls fn(arg, begin, end) for pieces that cover [0, n) once; unit_ns is a guess of one unit's
+ * cost. Short loops run in the caller. p may be NULL. */
+void leat_pool_for(leat_pool *p, int64_t n, double unit_ns,
+                   void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
+
+/* One waiter, one event: spins, then sleeps. Used by whoever waits for a step to end. */
+typedef struct leat_event {
+    int32_t state; /* futex word: 0 not set, 1 set, 2 a sleeper waits */
+} leat_event;
+void leat_event_init(leat_event *e);
+void leat_event_set(leat_event *e);
+/* False if deadline_ns (CLOCK_MONOTONIC; 0 for none) passed first. */
+int leat_event_wait(leat_event *e, int64_t deadline_ns);
+int64_t leat_now_ns(void); /* CLOCK_MONOTONIC */
+
+#endif
