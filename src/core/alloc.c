@@ -1,0 +1,44 @@
+/* alloc.c -- malloc and its kin, without failures to check for. */
+#include "core/alloc.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *checked(void *p, size_t n)
+{
+    if (p)
+        return p;
+    fprintf(stderr, "leat: no memory for %zu bytes\n", n);
+    abort();
+}
+
+void *leat_xmalloc(size_t n)
+{
+    return checked(malloc(n ? n : 1), n);
+}
+
+void *leat_xcalloc(size_t n, size_t size)
+{
+    return checked(n && size ? calloc(n, size) : calloc(1, 1), n * size);
+}
+
+void *leat_xrealloc(void *p, size_t n)
+{
+    return checked(realloc(p, n ? n : 1), n);
+}
+
+char *leat_xstrdup(const char *s)
+{
+    return leat_xstrndup(s, strlen(s));
+}
+
+char *leat_xstrndup(const char *s, size_t n)
+{
+    n = strnlen(s, n);
+    char *copy = leat_xmalloc(n + 1);
+    memcpy(copy, s, n);
+    copy[n] = '\0';
+    return copy;
+}

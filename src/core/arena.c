@@ -1,0 +1,100 @@
+/* arena.c -- blocks that double in size; the newest one has room. What is too large to share a
+ * block gets one of its own, behind the newest, so that the room there is not lost. */
+#include "core/arena.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+
+enum { FIRST_BLOCK = 4096, LARGEST_BLOCK = 256 * 1024, ALIGN = 16 };
+
+struct leat_arena_block {
+    struct leat_arena_block *next;
+    size_t size; /* of the bytes */
+    _Alignas(ALIGN) char bytes[];
+};
+
+void leat_arena_init(leat_arena *a)
+{
+    *a = (leat_arena){0};
+}
+
+void leat_arena_release(leat_arena *a)
+{
+    for (struct leat_arena_block *b = a->blocks, *next; b; b = next) {
+        next = b->next;
+        free(b);
+    }
+    *a = (leat_arena){0};
+}
+
+static struct leat_arena_block *block_new(size_t size)
+{
+    struct leat_arena_block *b = leat_xcalloc(1, sizeof(*b) + size);
+    b->size = size;
+    return b;
+}
+
+void *leat_arena_alloc(leat_arena *a, size_t size)
+{
+    if (size > SIZE_MAX / 2) /* a count that overflowed: no memory for it, as xmalloc has none */
+        return leat_xmalloc(size);
+    size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    if (size > a->size - a->used) {
+        if (a->blocks && size > FIRST_BLOCK) {
+            struct leat_arena_block *own = block_new(size);
+            own->next = a->blocks->next;
+            a->blocks->next = own;
+            return own->bytes;
+        }
+        size_t next = a->size ? a->size * 2 : FIRST_BLOCK;
+        if (next > LARGEST_BLOCK)
+            next = LARGEST_BLOCK;
+        struct leat_arena_block *b = block_new(size > next ? size : next);
+        b->next = a->blocks;
+        a->blocks = b;
+        a->used = 0;
+        a->size = b->size;
+    }
+    void *p = a->blocks->bytes + a->used;
+    a->used += size;
+    return p;
+}
+
+void *leat_arena_memdup(leat_arena *a, const void *p, size_t n)
+{
+    void *copy = leat_arena_alloc(a, n ? n : 1);
+    if (n)
+        memcpy(copy, p, n);
+    return copy;
+}
+
+char *leat_arena_strndup(leat_arena *a, const char *s, size_t n)
+{
+    n = strnlen(s, n);
+    char *copy = leat_arena_alloc(a, n + 1);
+    memcpy(copy, s, n);
+    return copy;
+}
+
+char *leat_arena_strdup(leat_arena *a, const char *s)
+{
+    return leat_arena_memdup(a, s, strlen(s) + 1);
+}
+
+char *leat_arena_printf(leat_arena *a, const char *fmt, ...)
+{
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    char *s = leat_arena_alloc(a, n > 0 ? (size_t)n + 1 : 1);
+    if (n > 0)
+        vsnprintf(s, (size_t)n + 1, fmt, again);
+    va_end(again);
+    return s;
+}

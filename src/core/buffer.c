@@ -1,0 +1,138 @@
+/* buffer.c -- counted memory. A small buffer of the CPU's is one block: header, then data. */
+#include "core/buffer.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/block.h"
+#include "core/checked.h"
+#include "core/element.h"
+
+enum {
+    HEADER = LEAT_ALIGN, /* bytes before the data of a small buffer */
+    /* Smaller ones are not counted in in_use: two atomic additions on a shared line would cost
+     * more than all the rest. */
+    COUNTED_FROM = 1024,
+};
+static_assert(sizeof(leat_buffer) <= HEADER, "a buffer's header fits before its data");
+
+static bool charge(leat_allocator *a, size_t size)
+{
+    if (size < COUNTED_FROM)
+        return true;
+    size_t now = atomic_fetch_add_explicit(&a->in_use, size, memory_order_relaxed) + size;
+    if (a->limit && now > a->limit) {
+        atomic_fetch_sub_explicit(&a->in_use, size, memory_order_relaxed);
+        return false;
+    }
+    size_t peak = atomic_load_explicit(&a->peak, memory_order_relaxed);
+    while (now > peak && !atomic_compare_exchange_weak_explicit(
+                             &a->peak, &peak, now, memory_order_relaxed, memory_order_relaxed))
+        ;
+    return true;
+}
+
+static void discharge(leat_allocator *a, size_t size)
+{
+    if (size >= COUNTED_FROM)
+        atomic_fetch_sub_explicit(&a->in_use, size, memory_order_relaxed);
+}
+
+static bool is_inline(const leat_allocator *a, size_t size)
+{
+    return size <= LEAT_BLOCK_MAX - HEADER && a == leat_cpu_allocator();
+}
+
+static leat_buffer *buffer_try(leat_allocator *a, size_t size)
+{
+    if (!charge(a, size))
+        return NULL;
+    bool one = is_inline(a, size);
+    leat_buffer *b = leat_block_alloc(one ? HEADER + size : sizeof(*b));
+    void *data = !b ? NULL : one ? (char *)b + HEADER : a->alloc(a, size);
+    if (!data) {
+        if (b)
+            leat_block_free(b, sizeof(*b));
+        discharge(a, size);
+        return NULL;
+    }
+    b->size = size;
+    b->data = data;
+    b->allocator = a;
+    return b;
+}
+
+leat_status leat_buffer_new(leat_allocator *a, leat_dtype t, int64_t count, leat_buffer **out)
+{
+    int64_t size;
+    LEAT_REQUIRE(leat_dtype_size(t) > 0 && !leat_dtype_is_ref(t), INVALID_ARGUMENT,
+                 "a buffer cannot hold elements of type %s", leat_dtype_name(t));
+    LEAT_REQUIRE(count >= 0 && leat_mul_ok(count, (int64_t)leat_dtype_size(t), &size),
+                 INVALID_ARGUMENT, "%lld elements of type %s would need more than 2**63 - 1 bytes",
+                 (long long)count, leat_dtype_name(t));
+    if (!a)
+        a = leat_cpu_allocator();
+    leat_buffer *b = buffer_try(a, (size_t)size);
+    LEAT_REQUIRE(b, RESOURCE_EXHAUSTED, "OOM when allocating %lld bytes on %s", (long long)size,
+                 a->name);
+    atomic_init(&b->refs, 1);
+    b->cached = false;
+    b->managed = leat_dtype_managed(t) ? t : LEAT_INVALID;
+    b->free_fn = NULL;
+    b->free_arg = NULL;
+    if (b->managed)
+        memset(b->data, 0, b->size);
+    *out = b;
+    return NULL;
+}
+
+leat_buffer *leat_buffer_wrap(void *data, size_t size, void (*free_fn)(void *data, void *arg),
+                              void *arg)
+{
+    leat_buffer *b = leat_block_alloc(sizeof(*b));
+    if (!b)
+        return NULL;
+    atomic_init(&b->refs, 1);
+    b->cached = false;
+    b->managed = LEAT_INVALID;
+    b->size = size;
+    b->data = data;
+    b->allocator = NULL;
+    b->free_fn = free_fn;
+    b->free_arg = arg;
+    return b;
+}
+
+void leat_buffer_ref(leat_buffer *b)
+{
+    atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+}
+
+static void buffer_free(leat_buffer *b)
+{
+    leat_allocator *a = b->allocator;
+    if (b->managed)
+        leat_elements_release(b->managed, b->data,
+                              (int64_t)(b->size / leat_dtype_size(b->managed)));
+    if (!a) {
+        if (b->free_fn)
+            b->free_fn(b->data, b->free_arg);
+        leat_block_free(b, sizeof(*b));
+        return;
+    }
+    size_t size = b->size;
+    bool one = is_inline(a, size);
+    if (!one)
+        a->free(a, b->data, size);
+    discharge(a, size);
+    leat_block_free(b, one ? HEADER + size : sizeof(*b));
+}
+
+void leat_buffer_unref(leat_buffer *b)
+{
+    /* The last owner needs no read-modify-write: nobody else can be counting. */
+    if (b && (atomic_load_explicit(&b->refs, memory_order_acquire) == 1 ||
+              atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) == 1))
+        buffer_free(b);
+}

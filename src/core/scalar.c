@@ -1,0 +1,90 @@
+/* scalar.c -- small tensors in one call, and any number as a double. */
+#include <math.h>
+#include <string.h>
+
+#include "core/buffer.h"
+
+static leat_tensor *scalar(leat_dtype t, const void *value)
+{
+    leat_shape shape = leat_shape();
+    leat_tensor *x = NULL;
+    leat_status s = leat_tensor_alloc(NULL, t, &shape, &x);
+    if (s) {
+        leat_status_free(s);
+        return NULL;
+    }
+    if (value)
+        memcpy(x->data, value, leat_dtype_size(t));
+    return x;
+}
+
+leat_tensor *leat_scalar_float(float v)
+{
+    return scalar(LEAT_FLOAT, &v);
+}
+
+leat_tensor *leat_scalar_int32(int32_t v)
+{
+    return scalar(LEAT_INT32, &v);
+}
+
+leat_tensor *leat_scalar_int64(int64_t v)
+{
+    return scalar(LEAT_INT64, &v);
+}
+
+leat_tensor *leat_scalar_string(const char *data, size_t size)
+{
+    leat_tensor *x = scalar(LEAT_STRING, NULL);
+    if (x && !leat_string_set(x->data, data, size)) {
+        leat_tensor_unref(x);
+        return NULL;
+    }
+    return x;
+}
+
+double leat_tensor_at(const leat_tensor *t, int64_t i)
+{
+    if (!t || i < 0 || i >= t->count)
+        return NAN;
+    const void *p = (const char *)t->data + (size_t)i * leat_dtype_size(t->dtype);
+    switch (t->dtype) {
+    case LEAT_FLOAT:
+        return *(const float *)p;
+    case LEAT_DOUBLE:
+        return *(const double *)p;
+    case LEAT_INT32:
+    case LEAT_QINT32:
+        return *(const int32_t *)p;
+    case LEAT_UINT8:
+    case LEAT_QUINT8:
+        return *(const uint8_t *)p;
+    case LEAT_INT16:
+    case LEAT_QINT16:
+        return *(const int16_t *)p;
+    case LEAT_INT8:
+    case LEAT_QINT8:
+        return *(const int8_t *)p;
+    case LEAT_INT64:
+        return (double)*(const int64_t *)p;
+    case LEAT_BOOL: /* a byte from a file may be neither 0 nor 1, which a bool cannot be */
+        return *(const uint8_t *)p != 0;
+    case LEAT_UINT16:
+    case LEAT_QUINT16:
+        return *(const uint16_t *)p;
+    case LEAT_UINT32:
+        return *(const uint32_t *)p;
+    case LEAT_UINT64:
+        return (double)*(const uint64_t *)p;
+    case LEAT_HALF:
+        return (double)leat_half_to_float(*(const leat_half *)p);
+    case LEAT_BFLOAT16:
+        return (double)leat_bfloat16_to_float(*(const leat_bfloat16 *)p);
+    case LEAT_COMPLEX64:
+        return (double)((const leat_complex64 *)p)->re;
+    case LEAT_COMPLEX128:
+        return ((const leat_complex128 *)p)->re;
+    default:
+        return NAN;
+    }
+}

@@ -1,0 +1,88 @@
+/* strbuf.c -- doubles its memory; always has room for the NUL. */
+#include "core/strbuf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+
+static void reserve(leat_strbuf *b, size_t more)
+{
+    if (more < b->cap - b->n)
+        return;
+    size_t cap = b->cap ? b->cap * 2 : 64;
+    if (cap < b->n + more + 1)
+        cap = b->n + more + 1;
+    b->s = leat_xrealloc(b->s, cap);
+    b->cap = cap;
+}
+
+void leat_strbuf_release(leat_strbuf *b)
+{
+    free(b->s);
+    *b = (leat_strbuf){0};
+}
+
+void leat_strbuf_clear(leat_strbuf *b)
+{
+    b->n = 0;
+    if (b->s)
+        b->s[0] = '\0';
+}
+
+void leat_strbuf_add(leat_strbuf *b, const void *bytes, size_t n)
+{
+    reserve(b, n);
+    if (n)
+        memcpy(b->s + b->n, bytes, n);
+    b->n += n;
+    b->s[b->n] = '\0';
+}
+
+void leat_strbuf_puts(leat_strbuf *b, const char *s)
+{
+    leat_strbuf_add(b, s, strlen(s));
+}
+
+void leat_strbuf_putc(leat_strbuf *b, char c)
+{
+    leat_strbuf_add(b, &c, 1);
+}
+
+void leat_strbuf_vprintf(leat_strbuf *b, const char *fmt, va_list ap)
+{
+    va_list again;
+    va_copy(again, ap);
+    reserve(b, 0);
+    size_t room = b->cap - b->n;
+    int n = vsnprintf(b->s + b->n, room, fmt, ap);
+    if (n >= 0 && (size_t)n >= room) {
+        reserve(b, (size_t)n);
+        vsnprintf(b->s + b->n, b->cap - b->n, fmt, again);
+    }
+    if (n > 0)
+        b->n += (size_t)n;
+    b->s[b->n] = '\0';
+    va_end(again);
+}
+
+void leat_strbuf_printf(leat_strbuf *b, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    leat_strbuf_vprintf(b, fmt, ap);
+    va_end(ap);
+}
+
+const char *leat_strbuf_text(const leat_strbuf *b)
+{
+    return b->s ? b->s : "";
+}
+
+char *leat_strbuf_take(leat_strbuf *b)
+{
+    char *s = b->s ? b->s : leat_xstrdup("");
+    *b = (leat_strbuf){0};
+    return s;
+}

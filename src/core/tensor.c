@@ -1,0 +1,237 @@
+/* tensor.c -- tensor headers: a view (dtype, shape, place) of a counted buffer. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/block.h"
+#include "core/buffer.h"
+#include "core/checked.h"
+#include "core/element.h"
+
+/* Where tensors of no elements point, so that data is never NULL. */
+static _Alignas(LEAT_ALIGN) char nothing[LEAT_ALIGN];
+
+/* What is wrong with making a tensor of this dtype and shape. */
+static leat_status refuse(leat_dtype t, const leat_shape *shape)
+{
+    LEAT_REQUIRE(leat_dtype_size(t) > 0 && !leat_dtype_is_ref(t), INVALID_ARGUMENT,
+                 "a tensor cannot be of type %s", leat_dtype_name(t));
+    LEAT_REQUIRE(shape->rank <= LEAT_MAX_RANK, INVALID_ARGUMENT,
+                 "Too many dimensions: %d; a tensor has at most %d", shape->rank, LEAT_MAX_RANK);
+    for (int i = 0; i < shape->rank; i++)
+        LEAT_REQUIRE(shape->dim[i] >= -1, INVALID_ARGUMENT, "Dimension %" PRId64 " must be >= 0",
+                     shape->dim[i]);
+    LEAT_REQUIRE(leat_shape_known(shape), INVALID_ARGUMENT, "Shape %s is not fully defined",
+                 leat_shape_show(shape).s);
+    return leat_error(INVALID_ARGUMENT, "Shape %s is too large (more than 2**63 - 1 %s)",
+                      leat_shape_show(shape).s, leat_shape_count(shape) < 0 ? "entries" : "bytes");
+}
+
+/* The number of elements of a tensor that can be, else -1. */
+static int64_t measure(leat_dtype t, const leat_shape *shape)
+{
+    int64_t size = (int64_t)leat_dtype_size(t), bytes;
+    if (size == 0 || leat_dtype_is_ref(t) || shape->rank > LEAT_MAX_RANK)
+        return -1;
+    int64_t count = leat_shape_count(shape);
+    return count >= 0 && leat_mul_ok(count, size, &bytes) ? count : -1;
+}
+
+static leat_tensor *header_new(leat_buffer *b, void *data, leat_dtype t, int64_t count,
+                               const leat_shape *shape)
+{
+    leat_tensor *x = leat_block_alloc(sizeof(*x));
+    if (!x) {
+        fprintf(stderr, "leat: no memory for a tensor's header\n");
+        abort();
+    }
+    atomic_init(&x->refs, 1);
+    x->dtype = t;
+    x->count = count;
+    x->data = data ? data : nothing;
+    x->buffer = b;
+    x->shape.rank = shape->rank;
+    for (int i = 0; i < shape->rank; i++)
+        x->shape.dim[i] = shape->dim[i];
+    return x;
+}
+
+leat_tensor *leat_tensor_over(leat_buffer *b, void *data, leat_dtype t, const leat_shape *shape)
+{
+    return header_new(b, data, t, leat_shape_count(shape), shape);
+}
+
+leat_status leat_tensor_alloc(leat_allocator *a, leat_dtype t, const leat_shape *shape,
+                              leat_tensor **out)
+{
+    int64_t count = measure(t, shape);
+    if (count < 0)
+        return refuse(t, shape);
+    leat_buffer *b = NULL;
+    if (count > 0) {
+        leat_status s = leat_buffer_new(a, t, count, &b);
+        if (s) {
+            leat_status_free(s);
+            return leat_error(RESOURCE_EXHAUSTED,
+                              "OOM when allocating tensor with shape%s and type %s on %s",
+                              leat_shape_show(shape).s, leat_dtype_name(t), a ? a->name : "CPU");
+        }
+    }
+    *out = header_new(b, b ? b->data : NULL, t, count, shape);
+    return NULL;
+}
+
+leat_status leat_tensor_new(leat_dtype t, leat_shape shape, leat_tensor **tensor_out)
+{
+    leat_tensor *x;
+    LEAT_TRY(leat_tensor_alloc(NULL, t, &shape, &x));
+    if (!leat_dtype_managed(t))
+        memset(x->data, 0, leat_tensor_bytes(x));
+    *tensor_out = x;
+    return NULL;
+}
+
+leat_status leat_tensor_copy_of(leat_dtype t, leat_shape shape, const void *data,
+                                leat_tensor **tensor_out)
+{
+    leat_tensor *x;
+    LEAT_REQUIRE(!leat_dtype_managed(t), INVALID_ARGUMENT,
+                 "a tensor of type %s cannot be made from bytes", leat_dtype_name(t));
+    LEAT_TRY(leat_tensor_alloc(NULL, t, &shape, &x));
+    if (x->count)
+        memcpy(x->data, data, leat_tensor_bytes(x));
+    *tensor_out = x;
+    return NULL;
+}
+
+/* Complex elements are aligned as their parts are, and all others as their size is. */
+static size_t alignment(leat_dtype t)
+{
+    size_t size = leat_dtype_size(t);
+    return t == LEAT_COMPLEX64 ? 4 : size > 8 ? 8 : size;
+}
+
+leat_status leat_tensor_wrap(leat_dtype t, leat_shape shape, void *data,
+                             void (*free_fn)(void *data, void *arg), void *arg,
+                             leat_tensor **tensor_out)
+{
+    int64_t count = measure(t, &shape);
+    if (count < 0)
+        return refuse(t, &shape);
+    LEAT_REQUIRE(count == 0 || (data && (uintptr_t)data % alignment(t) == 0), INVALID_ARGUMENT,
+                 "the memory at %p is not aligned to elements of type %s", data,
+                 leat_dtype_name(t));
+    leat_buffer *b = leat_buffer_wrap(data, (size_t)count * leat_dtype_size(t), free_fn, arg);
+    LEAT_REQUIRE(b, RESOURCE_EXHAUSTED, "OOM when allocating a buffer's header");
+    *tensor_out = header_new(b, data, t, count, &shape);
+    return NULL;
+}
+
+static leat_tensor *view(const leat_tensor *t, void *data, int64_t count, const leat_shape *shape)
+{
+    if (t->buffer)
+        leat_buffer_ref(t->buffer);
+    return header_new(t->buffer, data, t->dtype, count, shape);
+}
+
+leat_status leat_tensor_reshape(const leat_tensor *t, leat_shape shape, leat_tensor **tensor_out)
+{
+    int64_t count = measure(t->dtype, &shape);
+    if (count < 0)
+        return refuse(t->dtype, &shape);
+    LEAT_REQUIRE(count == t->count, INVALID_ARGUMENT,
+                 "Input to reshape is a tensor with %" PRId64
+                 " values, but the requested shape has %" PRId64,
+                 t->count, count);
+    *tensor_out = view(t, t->data, count, &shape);
+    return NULL;
+}
+
+leat_status leat_tensor_rows(const leat_tensor *t, int64_t begin, int64_t end,
+                             leat_tensor **tensor_out)
+{
+    LEAT_REQUIRE(t->shape.rank >= 1, INVALID_ARGUMENT, "a scalar has no rows");
+    LEAT_REQUIRE(0 <= begin && begin <= end && end <= t->shape.dim[0], INVALID_ARGUMENT,
+                 "rows [%" PRId64 ", %" PRId64 ") are not within shape %s", begin, end,
+                 leat_shape_show(&t->shape).s);
+    leat_shape shape = leat_tensor_shape(t);
+    int64_t row = t->shape.dim[0] ? t->count / t->shape.dim[0] : 0; /* elements */
+    shape.dim[0] = end - begin;
+    char *data = (char *)t->data + (size_t)(begin * row) * leat_dtype_size(t->dtype);
+    *tensor_out = view(t, data, row * (end - begin), &shape);
+    return NULL;
+}
+
+leat_status leat_tensor_clone(leat_allocator *a, const leat_tensor *t, leat_tensor **out)
+{
+    leat_tensor *x;
+    LEAT_TRY(leat_tensor_alloc(a, t->dtype, &t->shape, &x));
+    leat_status s = leat_elements_copy(t->dtype, x->data, t->data, t->count);
+    if (s) {
+        leat_tensor_unref(x);
+        return s;
+    }
+    *out = x;
+    return NULL;
+}
+
+leat_tensor *leat_tensor_ref(const leat_tensor *t)
+{
+    leat_tensor *shared = (leat_tensor *)t;
+    if (shared)
+        atomic_fetch_add_explicit(&shared->refs, 1, memory_order_relaxed);
+    return shared;
+}
+
+void leat_tensor_unref(leat_tensor *t)
+{
+    if (!t || (atomic_load_explicit(&t->refs, memory_order_acquire) != 1 &&
+               atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1))
+        return;
+    leat_buffer_unref(t->buffer);
+    leat_block_free(t, sizeof(*t));
+}
+
+leat_dtype leat_tensor_dtype(const leat_tensor *t)
+{
+    return t->dtype;
+}
+
+leat_shape leat_tensor_shape(const leat_tensor *t)
+{
+    leat_shape s = {.rank = t->shape.rank};
+    memcpy(s.dim, t->shape.dim, (size_t)s.rank * sizeof(s.dim[0]));
+    return s;
+}
+
+int leat_tensor_rank(const leat_tensor *t)
+{
+    return t->shape.rank;
+}
+
+int64_t leat_tensor_dim(const leat_tensor *t, int i)
+{
+    return i >= 0 && i < t->shape.rank ? t->shape.dim[i] : -1;
+}
+
+int64_t leat_tensor_count(const leat_tensor *t)
+{
+    return t->count;
+}
+
+size_t leat_tensor_bytes(const leat_tensor *t)
+{
+    return (size_t)t->count * leat_dtype_size(t->dtype);
+}
+
+const void *leat_tensor_data(const leat_tensor *t)
+{
+    return t->data;
+}
+
+void *leat_tensor_mutable(leat_tensor *t)
+{
+    return leat_tensor_sole(t) ? t->data : NULL;
+}
