@@ -1,0 +1,230 @@
+/* wire.c -- messages to bytes and back; see wire.h.
+ *
+ * The writer goes from the last field to the first and fills its memory from the end, so that
+ * the length of a message is known when the place in front of it, where the length belongs, is
+ * reached.
+ */
+#include "proto/wire.h"
+#include "core/alloc.h"
+#include "proto/field.h"
+#include "proto/wire_check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+leat_text leat_proto_name(const ProtobufCMessageDescriptor *d)
+{
+    leat_text t;
+    const char *rest = d->name + strlen(d->package_name);
+    snprintf(t.s, sizeof(t.s), "tensorflow%s%s", *rest == '.' ? "" : ".", rest);
+    return t;
+}
+
+/* ---- Reading ---- */
+
+static void sort_maps(ProtobufCMessage *m)
+{
+    for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
+        const leat_field *f = &m->descriptor->fields[i];
+        if (f->type != PROTOBUF_C_TYPE_MESSAGE)
+            continue;
+        size_t n = leat_field_count(f, m);
+        if (n > 1 && leat_field_is_map(f)) {
+            ProtobufCMessage **entries = *(ProtobufCMessage ***)leat_field_at(f, m);
+            ProtobufCMessage **dropped = leat_new_array(ProtobufCMessage *, n);
+            size_t kept = leat_map_sort(entries, n, dropped);
+            for (size_t k = 0; k < n - kept; k++)
+                protobuf_c_message_free_unpacked(dropped[k], NULL);
+            free(dropped);
+            *(size_t *)leat_field_quantifier(f, m) = n = kept;
+        }
+        for (size_t k = 0; k < n; k++) {
+            ProtobufCMessage *child = *(ProtobufCMessage *const *)leat_field_value(f, m, k);
+            if (child)
+                sort_maps(child);
+        }
+    }
+}
+
+leat_status leat_proto_unpack(const ProtobufCMessageDescriptor *d, const void *bytes, size_t n,
+                              ProtobufCMessage **out)
+{
+    LEAT_TRY(leat_proto_check(d, bytes, n));
+    ProtobufCMessage *m = protobuf_c_message_unpack(d, NULL, n, n ? bytes : (const void *)"");
+    LEAT_REQUIRE(m, RESOURCE_EXHAUSTED, "cannot read a %s of %zu bytes", leat_proto_name(d).s, n);
+    sort_maps(m);
+    *out = m;
+    return NULL;
+}
+
+void leat_proto_free(void *message)
+{
+    if (message)
+        protobuf_c_message_free_unpacked(message, NULL);
+}
+
+/* ---- Writing ---- */
+
+typedef struct writer {
+    uint8_t *buf;
+    size_t size, used; /* the last `used` bytes of buf are written */
+} writer;
+
+static void put(writer *w, const void *bytes, size_t n)
+{
+    if (n > w->size - w->used) {
+        size_t size = w->size * 2 + n;
+        uint8_t *buf = leat_xmalloc(size);
+        memcpy(buf + size - w->used, w->buf + w->size - w->used, w->used);
+        free(w->buf);
+        w->buf = buf;
+        w->size = size;
+    }
+    w->used += n;
+    if (n)
+        memcpy(w->buf + w->size - w->used, bytes, n);
+}
+
+static void put_varint(writer *w, uint64_t v)
+{
+    uint8_t b[10];
+    size_t n = 0;
+    while (v >= 0x80) {
+        b[n++] = (uint8_t)(v | 0x80);
+        v >>= 7;
+    }
+    b[n++] = (uint8_t)v;
+    put(w, b, n);
+}
+
+static void put_message(writer *w, const ProtobufCMessage *m);
+
+static void put_bytes(writer *w, const void *bytes, size_t n)
+{
+    put(w, bytes, n);
+    put_varint(w, n);
+}
+
+/* One value, without its tag. Gives its wire type. */
+static unsigned put_value(writer *w, const leat_field *f, const void *at)
+{
+    switch (f->type) {
+    case PROTOBUF_C_TYPE_INT32:
+    case PROTOBUF_C_TYPE_ENUM:
+        put_varint(w, (uint64_t)(int64_t) * (const int32_t *)at);
+        return PROTOBUF_C_WIRE_TYPE_VARINT;
+    case PROTOBUF_C_TYPE_SINT32: {
+        int32_t v = *(const int32_t *)at;
+        put_varint(w, ((uint32_t)v << 1) ^ (uint32_t)(v < 0 ? -1 : 0));
+        return PROTOBUF_C_WIRE_TYPE_VARINT;
+    }
+    case PROTOBUF_C_TYPE_SINT64: {
+        int64_t v = *(const int64_t *)at;
+        put_varint(w, ((uint64_t)v << 1) ^ (uint64_t)(v < 0 ? -1 : 0));
+        return PROTOBUF_C_WIRE_TYPE_VARINT;
+    }
+    case PROTOBUF_C_TYPE_INT64:
+    case PROTOBUF_C_TYPE_UINT64:
+        put_varint(w, *(const uint64_t *)at);
+        return PROTOBUF_C_WIRE_TYPE_VARINT;
+    case PROTOBUF_C_TYPE_UINT32:
+        put_varint(w, *(const uint32_t *)at);
+        return PROTOBUF_C_WIRE_TYPE_VARINT;
+    case PROTOBUF_C_TYPE_BOOL:
+        put_varint(w, *(const protobuf_c_boolean *)at != 0);
+        return PROTOBUF_C_WIRE_TYPE_VARINT;
+    case PROTOBUF_C_TYPE_SFIXED32:
+    case PROTOBUF_C_TYPE_FIXED32:
+    case PROTOBUF_C_TYPE_FLOAT:
+        put(w, at, 4);
+        return PROTOBUF_C_WIRE_TYPE_32BIT;
+    case PROTOBUF_C_TYPE_SFIXED64:
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_DOUBLE:
+        put(w, at, 8);
+        return PROTOBUF_C_WIRE_TYPE_64BIT;
+    case PROTOBUF_C_TYPE_STRING: {
+        const char *s = *(char *const *)at;
+        put_bytes(w, s, s ? strlen(s) : 0);
+        break;
+    }
+    case PROTOBUF_C_TYPE_BYTES: {
+        const ProtobufCBinaryData *b = at;
+        put_bytes(w, b->data, b->len);
+        break;
+    }
+    case PROTOBUF_C_TYPE_MESSAGE: {
+        size_t before = w->used;
+        if (*(ProtobufCMessage *const *)at)
+            put_message(w, *(ProtobufCMessage *const *)at);
+        put_varint(w, w->used - before);
+        break;
+    }
+    }
+    return PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED;
+}
+
+static void put_packed(writer *w, const leat_field *f, const void *values, size_t n)
+{
+    size_t size = leat_field_size(f->type), before = w->used;
+    if (f->type == PROTOBUF_C_TYPE_FLOAT || f->type == PROTOBUF_C_TYPE_DOUBLE)
+        put(w, values, n * size); /* they are stored as they are sent */
+    else
+        for (size_t i = n; i-- > 0;)
+            put_value(w, f, (const char *)values + i * size);
+    put_varint(w, w->used - before);
+    put_varint(w, f->id << 3 | PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED);
+}
+
+static void put_map(writer *w, const leat_field *f, const ProtobufCMessage *m, size_t n)
+{
+    ProtobufCMessage **entries = leat_new_array(ProtobufCMessage *, n);
+    memcpy(entries, leat_field_value(f, m, 0), n * sizeof(*entries));
+    for (size_t i = leat_map_sort(entries, n, NULL); i-- > 0;) {
+        put_value(w, f, &entries[i]);
+        put_varint(w, f->id << 3 | PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED);
+    }
+    free(entries);
+}
+
+static void put_message(writer *w, const ProtobufCMessage *m)
+{
+    for (size_t i = m->n_unknown_fields; i-- > 0;) {
+        const ProtobufCMessageUnknownField *u = &m->unknown_fields[i];
+        put(w, u->data, u->len);
+        put_varint(w, (uint64_t)u->tag << 3 | u->wire_type);
+    }
+    for (unsigned i = m->descriptor->n_fields; i-- > 0;) {
+        const leat_field *f = &m->descriptor->fields[i];
+        size_t n = leat_field_count(f, m);
+        if (n == 0)
+            continue;
+        if (f->flags & PROTOBUF_C_FIELD_FLAG_PACKED)
+            put_packed(w, f, leat_field_value(f, m, 0), n);
+        else if (n > 1 && leat_field_is_map(f))
+            put_map(w, f, m, n);
+        else
+            while (n-- > 0) {
+                unsigned wire = put_value(w, f, leat_field_value(f, m, n));
+                put_varint(w, f->id << 3 | wire);
+            }
+    }
+}
+
+leat_status leat_proto_pack(const void *message, leat_strbuf *out)
+{
+    const ProtobufCMessage *m = message;
+    /* The size that protobuf-c would need: right but for defaults in map entries. */
+    size_t guess = protobuf_c_message_get_packed_size(m);
+    LEAT_REQUIRE(guess <= LEAT_PROTO_MAX_SIZE, INVALID_ARGUMENT,
+                 "Cannot serialize protocol buffer of type %s as the serialized size (%zu bytes) "
+                 "would be larger than the limit (%d bytes)",
+                 leat_proto_name(m->descriptor).s, guess, LEAT_PROTO_MAX_SIZE);
+    writer w = {.size = guess + 64};
+    w.buf = leat_xmalloc(w.size);
+    put_message(&w, m);
+    leat_strbuf_add(out, w.buf + w.size - w.used, w.used);
+    free(w.buf);
+    return NULL;
+}

@@ -1,0 +1,41 @@
+/* wire.h -- messages to bytes and back.
+ *
+ * protobuf-c reads the bytes, after a walk over them that holds off what it does not guard
+ * against; the writer is our own because TensorFlow's maps need care: entries in the order of
+ * their keys, both fields always present. The bytes equal those of
+ * SerializeToString(deterministic=True).
+ *
+ * Messages are the structs that protoc-c makes ("proto/graph.pb-c.h"). A map field is an array of
+ * entries with key and value. Strings end with a NUL and hold none.
+ */
+#ifndef LEAT_PROTO_WIRE_H
+#define LEAT_PROTO_WIRE_H
+
+#include <leat/tensor.h>
+#include <protobuf-c/protobuf-c.h>
+#include "core/strbuf.h"
+
+enum {
+    LEAT_PROTO_MAX_DEPTH = 100,       /* messages inside messages, as in TensorFlow */
+    LEAT_PROTO_MAX_SIZE = 2147483647, /* bytes, as in TensorFlow */
+};
+
+/* Gives a message of type d; free with leat_proto_free. In it map entries are sorted by key, and
+ * of several with one key the last is kept. Unknown fields are kept and written again.
+ * DATA_LOSS: the bytes are cut off or no message at all; INVALID_ARGUMENT: they break a rule
+ * (nesting, size, a field's type, UTF-8). Both name the message type and the place. */
+leat_status leat_proto_unpack(const ProtobufCMessageDescriptor *d, const void *bytes, size_t n,
+                              ProtobufCMessage **out) LEAT_MUST_CHECK;
+/* For any of the messages' own types: LEAT_UNPACK(graph_def, bytes, n, &g) */
+#define LEAT_UNPACK(type, bytes, n, out)                                                           \
+    leat_proto_unpack(&leat__##type##__descriptor, (bytes), (n), (ProtobufCMessage **)(out))
+
+void leat_proto_free(void *message); /* one from leat_proto_unpack; NULL does nothing */
+
+/* Adds the bytes of a message to out. Fields at their default are left out. */
+leat_status leat_proto_pack(const void *message, leat_strbuf *out) LEAT_MUST_CHECK;
+
+/* "tensorflow.AttrValue.ListValue": the type's name as TensorFlow knows it, for messages. */
+leat_text leat_proto_name(const ProtobufCMessageDescriptor *d);
+
+#endif
