@@ -40,7 +40,7 @@ static leat_status read_varint(reader *r, int max, uint64_t *out)
 
 static leat_status read_length(reader *r, size_t *out)
 {
-    uint64_t n;
+    uint64_t n = 0;
     LEAT_TRY(read_varint(r, 5, &n));
     if (n > (size_t)(r->end - r->p))
         return FAIL(r, DATA_LOSS, "message is truncated: a field of %llu bytes, %zu are left",
@@ -123,7 +123,7 @@ static leat_status check_message(reader *r, size_t n);
 
 static leat_status check_length_prefixed(reader *r, const leat_field *f)
 {
-    size_t n;
+    size_t n = 0;
     LEAT_TRY(read_length(r, &n));
     if (!f || f->type == PROTOBUF_C_TYPE_BYTES) {
         r->p += n;
@@ -147,7 +147,7 @@ static leat_status check_length_prefixed(reader *r, const leat_field *f)
 
 static leat_status check_field(reader *r)
 {
-    uint64_t tag, v;
+    uint64_t tag = 0, v;
     LEAT_TRY(read_varint(r, 5, &tag));
     unsigned wire = tag & 7;
     if (tag >> 32 || tag >> 3 == 0)

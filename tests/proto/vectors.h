@@ -1,0 +1,61 @@
+/* vectors.h -- messages that TensorFlow wrote, in bytes and in text: data/NAME.pb and NAME.txt,
+ * made by make_vectors.py. */
+#ifndef LEAT_TESTS_PROTO_VECTORS_H
+#define LEAT_TESTS_PROTO_VECTORS_H
+
+#include "test.h"
+#include "core/strbuf.h"
+#include "proto/config.pb-c.h"
+#include "proto/graph.pb-c.h"
+
+typedef struct vector {
+    const char *name;
+    const ProtobufCMessageDescriptor *type;
+} vector;
+
+static const vector vectors[] = {
+    {"functions", &leat__graph_def__descriptor},
+    {"control_flow", &leat__graph_def__descriptor},
+    {"dtypes", &leat__graph_def__descriptor},
+    {"defaults", &leat__function_def__descriptor},
+    {"everything", &leat__tensor_proto__descriptor},
+    {"config", &leat__config_proto__descriptor},
+    {"run_metadata", &leat__run_metadata__descriptor},
+};
+enum { N_VECTORS = sizeof(vectors) / sizeof(vectors[0]) };
+
+/* Adds a file to b; false if it cannot be read. */
+static inline bool read_file(const char *path, leat_strbuf *b)
+{
+    char chunk[4096];
+    size_t n;
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return false;
+    while ((n = fread(chunk, 1, sizeof(chunk), f)) > 0)
+        leat_strbuf_add(b, chunk, n);
+    return fclose(f) == 0;
+}
+
+static inline leat_strbuf read_vector(const char *name, const char *suffix)
+{
+    char path[512];
+    leat_strbuf b = {0};
+    snprintf(path, sizeof(path), "%s/tests/proto/data/%s%s", LEAT_SOURCE_DIR, name, suffix);
+    CHECK(read_file(path, &b));
+    return b;
+}
+
+/* Where data shared with other projects is: $LEAT_SHARED, or beside the source. */
+static inline const char *shared_dir(void)
+{
+    const char *dir = getenv("LEAT_SHARED");
+    return dir ? dir : LEAT_SOURCE_DIR "/../shared";
+}
+
+static inline bool same_bytes(const leat_strbuf *a, const leat_strbuf *b)
+{
+    return a->n == b->n && (a->n == 0 || memcmp(a->s, b->s, a->n) == 0);
+}
+
+#endif
