@@ -29,6 +29,14 @@ void *leat_xrealloc(void *p, size_t n)
     return checked(realloc(p, n ? n : 1), n);
 }
 
+void *leat_xaligned(size_t align, size_t n)
+{
+    void *p = NULL;
+    if (posix_memalign(&p, align, n ? n : 1) != 0)
+        p = NULL;
+    return memset(checked(p, n), 0, n);
+}
+
 char *leat_xstrdup(const char *s)
 {
     return leat_xstrndup(s, strlen(s));

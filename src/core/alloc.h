@@ -8,6 +8,7 @@
 void *leat_xmalloc(size_t n);
 void *leat_xcalloc(size_t n, size_t size);
 void *leat_xrealloc(void *p, size_t n);
+void *leat_xaligned(size_t align, size_t n); /* zeroed; free with free() */
 char *leat_xstrdup(const char *s);
 char *leat_xstrndup(const char *s, size_t n);
 

@@ -1,0 +1,62 @@
+/* event.c -- one waiter, one event. After setting it, the setter does not touch its memory again
+ * (waking an address is harmless), so the waiter may free it at once. */
+#include <time.h>
+
+#include "core/spin.h"
+#include "core/threadpool.h"
+
+enum { UNSET = 0, SET = 1, SLEEPING = 2, SPIN_NS = 50 * 1000 };
+
+int64_t leat_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void leat_event_init(leat_event *e)
+{
+    __atomic_store_n(&e->state, UNSET, __ATOMIC_RELAXED);
+}
+
+void leat_event_set(leat_event *e)
+{
+    if (__atomic_exchange_n(&e->state, SET, __ATOMIC_RELEASE) == SLEEPING)
+        leat_futex_wake(&e->state, 1);
+}
+
+static int is_set(leat_event *e)
+{
+    return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == SET;
+}
+
+static void spin(leat_event *e)
+{
+    if (!leat_spin_begin())
+        return;
+    int64_t end = leat_now_ns() + SPIN_NS;
+    do {
+        for (int i = 0; i < 32 && !is_set(e); i++)
+            leat_spin_pause();
+    } while (!is_set(e) && leat_now_ns() < end);
+    leat_spin_end();
+}
+
+int leat_event_wait(leat_event *e, int64_t deadline_ns)
+{
+    if (is_set(e))
+        return 1;
+    spin(e);
+    int32_t unset = UNSET;
+    if (!__atomic_compare_exchange_n(&e->state, &unset, SLEEPING, 0, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_ACQUIRE))
+        return 1;
+    while (!is_set(e)) {
+        if (leat_futex_wait(&e->state, SLEEPING, deadline_ns))
+            continue;
+        int32_t sleeping = SLEEPING;
+        return !__atomic_compare_exchange_n(&e->state, &sleeping, UNSET, 0, __ATOMIC_ACQUIRE,
+                                            __ATOMIC_ACQUIRE);
+    }
+    return 1;
+}

@@ -1,0 +1,93 @@
+/* pool_blocking.c -- jobs that may block have threads of their own, one for each that is not done,
+ * so that they never keep a worker. Idle ones end after some seconds. */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/alloc.h"
+#include "core/pool_int.h"
+
+enum { IDLE_S = 5 };
+
+static void *blocking_main(void *arg)
+{
+    blocking_thread *me = arg;
+    leat_pool *p = me->pool;
+    leat_pool_thread_name(p, "b", 0);
+    pthread_mutex_lock(&p->blocking_lock);
+    for (;;) {
+        job j;
+        if (leat_job_pop_oldest(&p->blocking_jobs, &j)) {
+            pthread_mutex_unlock(&p->blocking_lock);
+            leat_pool_job_run(p, j);
+            pthread_mutex_lock(&p->blocking_lock);
+            continue;
+        }
+        if (p->blocking_stop)
+            break;
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += IDLE_S;
+        p->blocking_idle++;
+        int rc = pthread_cond_timedwait(&p->blocking_cond, &p->blocking_lock, &until);
+        p->blocking_idle--;
+        if (rc == ETIMEDOUT && p->blocking_jobs.n == 0)
+            break;
+    }
+    me->ended = true;
+    pthread_mutex_unlock(&p->blocking_lock);
+    return NULL;
+}
+
+/* Joins threads that have ended, or all of them. The lock is held, and let go while joining. */
+static void join(leat_pool *p, bool all)
+{
+    for (blocking_thread **at = &p->blocking_threads; *at;) {
+        blocking_thread *t = *at;
+        if (!t->ended && !all) {
+            at = &t->next;
+            continue;
+        }
+        *at = t->next;
+        pthread_mutex_unlock(&p->blocking_lock);
+        pthread_join(t->thread, NULL);
+        free(t);
+        pthread_mutex_lock(&p->blocking_lock);
+        at = &p->blocking_threads; /* others may have changed the list */
+    }
+}
+
+void leat_pool_submit_blocking(leat_pool *p, void (*fn)(void *arg), void *arg)
+{
+    job j = {fn, arg};
+    atomic_fetch_add_explicit(&p->unfinished, 1, memory_order_relaxed);
+    pthread_mutex_lock(&p->blocking_lock);
+    leat_job_push(&p->blocking_jobs, j);
+    bool here = false;
+    if ((size_t)p->blocking_idle >= p->blocking_jobs.n) {
+        pthread_cond_signal(&p->blocking_cond);
+    } else {
+        join(p, false);
+        blocking_thread *t = leat_new(blocking_thread);
+        t->pool = p;
+        if (leat_pool_thread_start(&t->thread, blocking_main, t) == 0) {
+            t->next = p->blocking_threads;
+            p->blocking_threads = t;
+        } else { /* no more threads: those that are there come to it, or the caller */
+            free(t);
+            here = !p->blocking_threads && leat_job_pop_oldest(&p->blocking_jobs, &j);
+        }
+    }
+    pthread_mutex_unlock(&p->blocking_lock);
+    if (here)
+        leat_pool_job_run(p, j);
+}
+
+void leat_pool_blocking_stop(leat_pool *p)
+{
+    pthread_mutex_lock(&p->blocking_lock);
+    p->blocking_stop = true;
+    pthread_cond_broadcast(&p->blocking_cond);
+    join(p, true);
+    pthread_mutex_unlock(&p->blocking_lock);
+}

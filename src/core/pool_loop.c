@@ -1,0 +1,154 @@
+/* pool_loop.c -- leat_pool_for: a loop's description is put where spinning workers look, and its
+ * pieces are taken by counting down. The caller takes pieces too, and waits only for pieces that
+ * others have taken. Where the pieces lie depends on n, unit_ns and the pool's size alone. */
+#include "core/pool_int.h"
+#include "core/spin.h"
+
+static const double inline_ns = 10e3;     /* loops shorter than this run in the caller */
+static const double piece_ns = 4e3;       /* no piece shorter than this */
+static const int64_t wake_ns = 50 * 1000; /* waking sleepers pays from here */
+enum { PIECES_A_THREAD = 4, SPIN_NS = 20 * 1000 };
+static const unsigned waiting_bit = 1u << 31; /* in unfinished: the caller sleeps */
+
+static bool piece_take(loop *l, int32_t *piece)
+{
+    int left = atomic_load_explicit(&l->left, memory_order_relaxed);
+    do {
+        if (left <= 0)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&l->left, &left, left - 1, memory_order_acquire,
+                                                    memory_order_relaxed));
+    *piece = l->pieces - left;
+    return true;
+}
+
+/* Works on pieces until none is left; gives how many it did. */
+static unsigned pieces_run(loop *l)
+{
+    unsigned done = 0;
+    for (int32_t i; piece_take(l, &i); done++) {
+        int64_t begin = i * l->chunk;
+        int64_t end = l->n - begin > l->chunk ? begin + l->chunk : l->n;
+        l->fn(l->arg, begin, end);
+    }
+    return done;
+}
+
+bool leat_pool_loop_waiting(leat_pool *p)
+{
+    for (unsigned open = atomic_load(&p->open); open; open &= open - 1) {
+        if (atomic_load_explicit(&p->loops[__builtin_ctz(open)].left, memory_order_relaxed) > 0)
+            return true;
+    }
+    return false;
+}
+
+bool leat_pool_loop_help(leat_pool *p)
+{
+    bool helped = false;
+    for (unsigned open = atomic_load(&p->open); open; open &= open - 1) {
+        loop *l = &p->loops[__builtin_ctz(open)];
+        unsigned done = pieces_run(l);
+        if (done == 0)
+            continue;
+        helped = true;
+        unsigned before = atomic_fetch_sub_explicit(&l->unfinished, done, memory_order_acq_rel);
+        if (before - done == waiting_bit)
+            leat_futex_wake(&l->unfinished, 1);
+    }
+    return helped;
+}
+
+/* Waits for the pieces that others have taken. */
+static void others_wait(loop *l)
+{
+    unsigned unfinished = atomic_load_explicit(&l->unfinished, memory_order_acquire);
+    if (unfinished && leat_cpu_count() > 1) {
+        int64_t end = leat_now_ns() + SPIN_NS;
+        do {
+            for (int i = 0; i < 32 && unfinished; i++) {
+                leat_spin_pause();
+                unfinished = atomic_load_explicit(&l->unfinished, memory_order_acquire);
+            }
+        } while (unfinished && leat_now_ns() < end);
+    }
+    if (!unfinished)
+        return;
+    unfinished = atomic_fetch_or(&l->unfinished, waiting_bit) | waiting_bit;
+    while (unfinished != waiting_bit) {
+        leat_futex_wait(&l->unfinished, unfinished, 0);
+        unfinished = atomic_load_explicit(&l->unfinished, memory_order_acquire);
+    }
+}
+
+static loop *loop_claim(leat_pool *p)
+{
+    for (int i = 0; i < LOOPS; i++) {
+        bool free = false;
+        if (!atomic_load_explicit(&p->loops[i].claimed, memory_order_relaxed) &&
+            atomic_compare_exchange_strong_explicit(&p->loops[i].claimed, &free, true,
+                                                    memory_order_acquire, memory_order_relaxed))
+            return &p->loops[i];
+    }
+    return NULL;
+}
+
+/* Short loops are for those who spin; but much work in short loops is worth waking others. */
+static void sleepers_wake(leat_pool *p, int32_t pieces, double total_ns)
+{
+    int wanted = pieces - 1 - atomic_load(&p->spinners);
+    if (wanted <= 0 || atomic_load(&p->sleepers) == 0)
+        return;
+    int64_t total = total_ns < (double)wake_ns ? (int64_t)total_ns : wake_ns;
+    if (atomic_fetch_add_explicit(&p->lost_ns, total, memory_order_relaxed) + total < wake_ns)
+        return;
+    atomic_store_explicit(&p->lost_ns, 0, memory_order_relaxed);
+    leat_pool_wake(p, wanted);
+}
+
+/* How many units a piece has: 16 at a time where there are many, for vectors and cache lines. */
+static int64_t chunk_size(const leat_pool *p, int64_t n, double total_ns)
+{
+    double most = (double)(p->size + 1) * PIECES_A_THREAD;
+    double pieces = total_ns / piece_ns < most ? total_ns / piece_ns : most;
+    if (pieces > 4096)
+        pieces = 4096;
+    int64_t chunk = pieces < (double)n ? (int64_t)((double)n / pieces) : 1;
+    if (chunk >= 64)
+        chunk = (chunk + 15) / 16 * 16;
+    return chunk > 0 ? chunk : 1;
+}
+
+void leat_pool_for(leat_pool *p, int64_t n, double unit_ns,
+                   void (*fn)(void *arg, int64_t begin, int64_t end), void *arg)
+{
+    if (n <= 0)
+        return;
+    double total_ns = (double)n * unit_ns;
+    if (!p || p->size == 0 || n == 1 || !(total_ns >= inline_ns)) {
+        fn(arg, 0, n);
+        return;
+    }
+    int64_t chunk = chunk_size(p, n, total_ns);
+    loop *l = chunk < n ? loop_claim(p) : NULL;
+    if (!l) {
+        fn(arg, 0, n);
+        return;
+    }
+    int32_t pieces = (int32_t)((n - 1) / chunk + 1);
+    l->fn = fn;
+    l->arg = arg;
+    l->n = n;
+    l->chunk = chunk;
+    l->pieces = pieces;
+    atomic_store_explicit(&l->unfinished, (unsigned)pieces, memory_order_relaxed);
+    atomic_store_explicit(&l->left, pieces, memory_order_release);
+    unsigned bit = 1u << (l - p->loops);
+    atomic_fetch_or(&p->open, bit);
+    sleepers_wake(p, pieces, total_ns);
+    unsigned mine = pieces_run(l);
+    atomic_fetch_and_explicit(&p->open, ~bit, memory_order_relaxed);
+    if (atomic_fetch_sub_explicit(&l->unfinished, mine, memory_order_acq_rel) != mine)
+        others_wait(l);
+    atomic_store_explicit(&l->claimed, false, memory_order_release);
+}

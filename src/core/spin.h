@@ -1,0 +1,28 @@
+/* spin.h -- waiting: a short spin where a core is to spare for it, then a futex. */
+#ifndef LEAT_CORE_SPIN_H
+#define LEAT_CORE_SPIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* At most one thread less than there are CPUs spins at a time, over all pools and events: one
+ * that may not spin sleeps at once. Every true is followed by leat_spin_end. */
+bool leat_spin_begin(void);
+void leat_spin_end(void);
+int leat_cpu_count(void); /* that this process may run on */
+
+static inline void leat_spin_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield" ::: "memory");
+#endif
+}
+
+/* Sleeps while *word is value, at most until deadline_ns (CLOCK_MONOTONIC; 0: for ever). May
+ * return early. False if the deadline passed. word is a 32-bit atomic of this process. */
+bool leat_futex_wait(void *word, uint32_t value, int64_t deadline_ns);
+void leat_futex_wake(void *word, int n);
+
+#endif
