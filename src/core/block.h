@@ -19,10 +19,56 @@
 #define LEAT_ASAN 0
 #endif
 
-enum { LEAT_BLOCK_MAX = 32 * 1024 };
+enum {
+    LEAT_BLOCK_MAX = 32 * 1024,
+    LEAT_BLOCK_FINE = 16,                     /* classes of 64, 128, ... 1024 bytes */
+    LEAT_BLOCK_CLASSES = LEAT_BLOCK_FINE + 20 /* then four to a doubling */
+};
+
+/* A free block's first word links it to the next of its list. */
+typedef struct leat_block_cache {
+    void *list[LEAT_BLOCK_CLASSES];
+    int room[LEAT_BLOCK_CLASSES]; /* blocks that the list may still take */
+} leat_block_cache;
+
+/* Never NULL: a thread without lists has one that is empty and takes nothing. */
+extern __thread leat_block_cache *leat_block_mine __attribute__((tls_model("initial-exec")));
+void *leat_block_alloc_slow(size_t size);
+void leat_block_free_slow(void *p, size_t size);
+
+static inline int leat_block_class(size_t size)
+{
+    if (size <= 1024)
+        return (int)((size - 1) / 64);
+    int power = 63 - __builtin_clzl(size - 1); /* 2^power < size <= 2^(power+1); 10..14 */
+    return LEAT_BLOCK_FINE + (power - 10) * 4 + (int)(((size - 1) >> (power - 2)) & 3);
+}
 
 /* LEAT_ALIGN-aligned, not zeroed, NULL without memory. 1 <= size <= LEAT_BLOCK_MAX. */
-void *leat_block_alloc(size_t size);
-void leat_block_free(void *p, size_t size); /* the size that was asked for */
+static inline void *leat_block_alloc(size_t size)
+{
+    int c = leat_block_class(size);
+    leat_block_cache *mine = leat_block_mine;
+    void *p = mine->list[c];
+    if (__builtin_expect(!p, 0))
+        return leat_block_alloc_slow(size);
+    mine->list[c] = *(void **)p;
+    mine->room[c]++;
+    return p;
+}
+
+/* size is what was asked for. */
+static inline void leat_block_free(void *p, size_t size)
+{
+    int c = leat_block_class(size);
+    leat_block_cache *mine = leat_block_mine;
+    if (__builtin_expect(mine->room[c] == 0, 0)) {
+        leat_block_free_slow(p, size);
+        return;
+    }
+    mine->room[c]--;
+    *(void **)p = mine->list[c];
+    mine->list[c] = p;
+}
 
 #endif

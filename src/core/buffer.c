@@ -39,16 +39,13 @@ static void discharge(leat_allocator *a, size_t size)
         atomic_fetch_sub_explicit(&a->in_use, size, memory_order_relaxed);
 }
 
-static bool is_inline(const leat_allocator *a, size_t size)
+leat_buffer *leat_buffer_try(leat_allocator *a, leat_dtype t, size_t size)
 {
-    return size <= LEAT_BLOCK_MAX - HEADER && a == leat_cpu_allocator();
-}
-
-static leat_buffer *buffer_try(leat_allocator *a, size_t size)
-{
+    if (!a)
+        a = leat_cpu_allocator();
     if (!charge(a, size))
         return NULL;
-    bool one = is_inline(a, size);
+    bool one = size <= LEAT_BLOCK_MAX - HEADER && a == leat_cpu_allocator();
     leat_buffer *b = leat_block_alloc(one ? HEADER + size : sizeof(*b));
     void *data = !b ? NULL : one ? (char *)b + HEADER : a->alloc(a, size);
     if (!data) {
@@ -57,32 +54,32 @@ static leat_buffer *buffer_try(leat_allocator *a, size_t size)
         discharge(a, size);
         return NULL;
     }
+    atomic_init(&b->refs, 1);
+    b->cached = false;
+    b->managed = LEAT_INVALID;
     b->size = size;
     b->data = data;
     b->allocator = a;
+    b->free_fn = NULL;
+    b->free_arg = NULL;
+    if (leat_dtype_managed(t)) {
+        b->managed = t;
+        memset(data, 0, size);
+    }
     return b;
 }
 
 leat_status leat_buffer_new(leat_allocator *a, leat_dtype t, int64_t count, leat_buffer **out)
 {
     int64_t size;
-    LEAT_REQUIRE(leat_dtype_size(t) > 0 && !leat_dtype_is_ref(t), INVALID_ARGUMENT,
+    LEAT_REQUIRE(leat_element_size(t) > 0, INVALID_ARGUMENT,
                  "a buffer cannot hold elements of type %s", leat_dtype_name(t));
-    LEAT_REQUIRE(count >= 0 && leat_mul_ok(count, (int64_t)leat_dtype_size(t), &size),
+    LEAT_REQUIRE(count >= 0 && leat_mul_ok(count, (int64_t)leat_element_size(t), &size),
                  INVALID_ARGUMENT, "%lld elements of type %s would need more than 2**63 - 1 bytes",
                  (long long)count, leat_dtype_name(t));
-    if (!a)
-        a = leat_cpu_allocator();
-    leat_buffer *b = buffer_try(a, (size_t)size);
+    leat_buffer *b = leat_buffer_try(a, t, (size_t)size);
     LEAT_REQUIRE(b, RESOURCE_EXHAUSTED, "OOM when allocating %lld bytes on %s", (long long)size,
-                 a->name);
-    atomic_init(&b->refs, 1);
-    b->cached = false;
-    b->managed = leat_dtype_managed(t) ? t : LEAT_INVALID;
-    b->free_fn = NULL;
-    b->free_arg = NULL;
-    if (b->managed)
-        memset(b->data, 0, b->size);
+                 a ? a->name : "CPU");
     *out = b;
     return NULL;
 }
@@ -122,7 +119,7 @@ static void buffer_free(leat_buffer *b)
         return;
     }
     size_t size = b->size;
-    bool one = is_inline(a, size);
+    bool one = b->data == (char *)b + HEADER;
     if (!one)
         a->free(a, b->data, size);
     discharge(a, size);

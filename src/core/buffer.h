@@ -22,7 +22,11 @@ typedef struct leat_allocator {
     size_t limit;               /* 0: none. Beyond it alloc gives NULL */
 } leat_allocator;
 
-leat_allocator *leat_cpu_allocator(void); /* the process's; huge pages for large buffers */
+extern leat_allocator leat_cpu_memory; /* the process's; huge pages for large buffers */
+static inline leat_allocator *leat_cpu_allocator(void)
+{
+    return &leat_cpu_memory;
+}
 
 typedef struct leat_buffer {
     atomic_int refs;
@@ -39,6 +43,8 @@ typedef struct leat_buffer {
  * RESOURCE_EXHAUSTED names the size. */
 leat_status leat_buffer_new(leat_allocator *a, leat_dtype t, int64_t count,
                             leat_buffer **out) LEAT_MUST_CHECK;
+/* The same for a size in bytes of a dtype that tensors can have; NULL without memory. */
+leat_buffer *leat_buffer_try(leat_allocator *a, leat_dtype t, size_t size);
 /* A buffer of the caller's memory, NULL without memory for its header; free_fn may be NULL. */
 leat_buffer *leat_buffer_wrap(void *data, size_t size, void (*free_fn)(void *data, void *arg),
                               void *arg);

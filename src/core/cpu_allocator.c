@@ -176,8 +176,4 @@ static void cpu_free(leat_allocator *a, void *p, size_t size)
         give_back(p, size);
 }
 
-leat_allocator *leat_cpu_allocator(void)
-{
-    static leat_allocator cpu = {.name = "CPU", .alloc = cpu_alloc, .free = cpu_free};
-    return &cpu;
-}
+leat_allocator leat_cpu_memory = {.name = "CPU", .alloc = cpu_alloc, .free = cpu_free};

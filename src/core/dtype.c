@@ -1,14 +1,19 @@
 /* dtype.c -- names and sizes of dtypes, from the one list in tensor.h. */
-#include <leat/tensor.h>
+#include "core/element.h"
 
 #include <string.h>
 #include <strings.h>
 
+const uint8_t leat_dtype_sizes[LEAT_DTYPE_MAX + 1] = {
+#define X(NAME, number, text, ctype) [number] = sizeof(ctype),
+    LEAT_DTYPES(X)
+#undef X
+};
+
 static const struct {
     const char *name, *ref_name;
-    size_t size;
 } dtypes[] = {
-#define X(NAME, number, text, ctype) [number] = {text, text "_ref", sizeof(ctype)},
+#define X(NAME, number, text, ctype) [number] = {text, text "_ref"},
     LEAT_DTYPES(X)
 #undef X
 };
@@ -30,8 +35,7 @@ const char *leat_dtype_name(leat_dtype t)
 
 size_t leat_dtype_size(leat_dtype t)
 {
-    unsigned base = (unsigned)leat_dtype_base(t);
-    return base < DTYPES ? dtypes[base].size : 0;
+    return leat_element_size(leat_dtype_base(t));
 }
 
 static bool same(const char *name, size_t n, const char *known, bool any_case)

@@ -16,8 +16,8 @@ static _Alignas(LEAT_ALIGN) char nothing[LEAT_ALIGN];
 /* What is wrong with making a tensor of this dtype and shape. */
 static leat_status refuse(leat_dtype t, const leat_shape *shape)
 {
-    LEAT_REQUIRE(leat_dtype_size(t) > 0 && !leat_dtype_is_ref(t), INVALID_ARGUMENT,
-                 "a tensor cannot be of type %s", leat_dtype_name(t));
+    LEAT_REQUIRE(leat_element_size(t) > 0, INVALID_ARGUMENT, "a tensor cannot be of type %s",
+                 leat_dtype_name(t));
     LEAT_REQUIRE(shape->rank <= LEAT_MAX_RANK, INVALID_ARGUMENT,
                  "Too many dimensions: %d; a tensor has at most %d", shape->rank, LEAT_MAX_RANK);
     for (int i = 0; i < shape->rank; i++)
@@ -32,8 +32,8 @@ static leat_status refuse(leat_dtype t, const leat_shape *shape)
 /* The number of elements of a tensor that can be, else -1. */
 static int64_t measure(leat_dtype t, const leat_shape *shape)
 {
-    int64_t size = (int64_t)leat_dtype_size(t), bytes;
-    if (size == 0 || leat_dtype_is_ref(t) || shape->rank > LEAT_MAX_RANK)
+    int64_t size = (int64_t)leat_element_size(t), bytes;
+    if (size == 0 || shape->rank > LEAT_MAX_RANK)
         return -1;
     int64_t count = leat_shape_count(shape);
     return count >= 0 && leat_mul_ok(count, size, &bytes) ? count : -1;
@@ -71,13 +71,10 @@ leat_status leat_tensor_alloc(leat_allocator *a, leat_dtype t, const leat_shape 
         return refuse(t, shape);
     leat_buffer *b = NULL;
     if (count > 0) {
-        leat_status s = leat_buffer_new(a, t, count, &b);
-        if (s) {
-            leat_status_free(s);
-            return leat_error(RESOURCE_EXHAUSTED,
-                              "OOM when allocating tensor with shape%s and type %s on %s",
-                              leat_shape_show(shape).s, leat_dtype_name(t), a ? a->name : "CPU");
-        }
+        b = leat_buffer_try(a, t, (size_t)count * leat_element_size(t));
+        LEAT_REQUIRE(b, RESOURCE_EXHAUSTED,
+                     "OOM when allocating tensor with shape%s and type %s on %s",
+                     leat_shape_show(shape).s, leat_dtype_name(t), a ? a->name : "CPU");
     }
     *out = header_new(b, b ? b->data : NULL, t, count, shape);
     return NULL;
@@ -109,7 +106,7 @@ leat_status leat_tensor_copy_of(leat_dtype t, leat_shape shape, const void *data
 /* Complex elements are aligned as their parts are, and all others as their size is. */
 static size_t alignment(leat_dtype t)
 {
-    size_t size = leat_dtype_size(t);
+    size_t size = leat_element_size(t);
     return t == LEAT_COMPLEX64 ? 4 : size > 8 ? 8 : size;
 }
 
@@ -123,7 +120,7 @@ leat_status leat_tensor_wrap(leat_dtype t, leat_shape shape, void *data,
     LEAT_REQUIRE(count == 0 || (data && (uintptr_t)data % alignment(t) == 0), INVALID_ARGUMENT,
                  "the memory at %p is not aligned to elements of type %s", data,
                  leat_dtype_name(t));
-    leat_buffer *b = leat_buffer_wrap(data, (size_t)count * leat_dtype_size(t), free_fn, arg);
+    leat_buffer *b = leat_buffer_wrap(data, (size_t)count * leat_element_size(t), free_fn, arg);
     LEAT_REQUIRE(b, RESOURCE_EXHAUSTED, "OOM when allocating a buffer's header");
     *tensor_out = header_new(b, data, t, count, &shape);
     return NULL;
@@ -159,7 +156,7 @@ leat_status leat_tensor_rows(const leat_tensor *t, int64_t begin, int64_t end,
     leat_shape shape = leat_tensor_shape(t);
     int64_t row = t->shape.dim[0] ? t->count / t->shape.dim[0] : 0; /* elements */
     shape.dim[0] = end - begin;
-    char *data = (char *)t->data + (size_t)(begin * row) * leat_dtype_size(t->dtype);
+    char *data = (char *)t->data + (size_t)(begin * row) * leat_element_size(t->dtype);
     *tensor_out = view(t, data, row * (end - begin), &shape);
     return NULL;
 }
@@ -223,7 +220,7 @@ int64_t leat_tensor_count(const leat_tensor *t)
 
 size_t leat_tensor_bytes(const leat_tensor *t)
 {
-    return (size_t)t->count * leat_dtype_size(t->dtype);
+    return (size_t)t->count * leat_element_size(t->dtype);
 }
 
 const void *leat_tensor_data(const leat_tensor *t)
