@@ -1,0 +1,198 @@
+/* graph.c -- making and freeing graphs, finding nodes, the first mistake, collections. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/strbuf.h"
+#include "graph/graph_int.h"
+
+/* The poison node answers every question a constructor may ask, and is never run. */
+static const leat_op_def poison_def = {.name = "_Mistake", .inputs = "", .outputs = "", .attrs = ""};
+static const leat_op_info poison_info = {.def = &poison_def};
+
+leat_graph *leat_graph_new(void)
+{
+    leat_graph *g = leat_new(leat_graph);
+    pthread_mutex_init(&g->lock, NULL);
+    leat_arena_init(&g->arena);
+    g->scopes = leat_scopes_new();
+    g->producer = 134; /* what TensorFlow 1.15 writes */
+    g->poison = leat_arena_new(&g->arena, leat_node);
+    g->poison->graph = g;
+    g->poison->id = -1;
+    g->poison->name = "_mistake";
+    g->poison->op = &poison_info;
+    g->poison->device = "";
+    return g;
+}
+
+void leat_graph_free(leat_graph *g)
+{
+    if (!g)
+        return;
+    for (int i = 0; i < g->n_nodes; i++)
+        for (int a = 0; a < g->nodes[i]->n_attrs; a++)
+            leat_attr_release(&g->nodes[i]->attrs[a]);
+    leat_functions_free(g);
+    leat_collections_free(g);
+    leat_scopes_free(g->scopes);
+    leat_status_free(g->status);
+    leat_map_release(&g->by_name);
+    leat_map_release(&g->names_used);
+    leat_map_release(&g->functions);
+    leat_map_release(&g->extras);
+    free(g->nodes);
+    leat_arena_release(&g->arena);
+    pthread_mutex_destroy(&g->lock);
+    free(g);
+}
+
+leat_status leat_graph_status(const leat_graph *g)
+{
+    return leat_status_copy(g->status);
+}
+
+leat_out leat_graph_fail(leat_graph *g, leat_loc at, leat_status s)
+{
+    if (g->at_override.file)
+        at = g->at_override;
+    if (!g->status && s) {
+        g->status = at.file ? leat_status_suffix(s, " (at %s:%d)", at.file, at.line) : s;
+        s = NULL;
+    }
+    leat_status_free(s);
+    return (leat_out){g->poison, 0};
+}
+
+int leat_graph_nodes(const leat_graph *g)
+{
+    return g->n_nodes;
+}
+
+leat_node *leat_graph_node(const leat_graph *g, int i)
+{
+    return i >= 0 && i < g->n_nodes ? g->nodes[i] : NULL;
+}
+
+leat_node *leat_graph_find(const leat_graph *g, const char *name)
+{
+    return leat_map_get(&g->by_name, name);
+}
+
+void *leat_graph_extra(leat_graph *g, const char *key, size_t size)
+{
+    void *p = leat_map_get(&g->extras, key);
+    if (!p) {
+        p = leat_arena_alloc(&g->arena, size);
+        leat_map_put(&g->extras, key, p);
+    }
+    return p;
+}
+
+/* The number of single-character edits between two short strings, up to a limit. */
+static int distance(const char *a, const char *b, int limit)
+{
+    int na = (int)strlen(a), nb = (int)strlen(b), row[129];
+    if (nb > 128 || abs(na - nb) > limit)
+        return limit + 1;
+    for (int j = 0; j <= nb; j++)
+        row[j] = j;
+    for (int i = 1; i <= na; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= nb; j++) {
+            int up = row[j], best = diagonal + (a[i - 1] != b[j - 1]);
+            best = up + 1 < best ? up + 1 : best;
+            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            diagonal = up;
+            row[j] = best;
+        }
+    }
+    return row[nb];
+}
+
+static const char *nearest(const leat_graph *g, const char *name)
+{
+    const char *best = NULL;
+    int least = 4;
+    for (int i = 0; i < g->n_nodes && g->n_nodes < 100000; i++) {
+        int d = distance(name, g->nodes[i]->name, least - 1);
+        if (d < least) {
+            least = d;
+            best = g->nodes[i]->name;
+        }
+    }
+    return best;
+}
+
+leat_status leat_graph_find_out(const leat_graph *g, const char *name, leat_out *out)
+{
+    bool control = name[0] == '^';
+    const char *base = name + control, *colon = strrchr(base, ':');
+    size_t n = strlen(base);
+    long index = 0;
+    if (colon && !control) {
+        char *end;
+        index = strtol(colon + 1, &end, 10);
+        LEAT_REQUIRE(end != colon + 1 && !*end && index >= 0, INVALID_ARGUMENT,
+                     "\"%s\" is not the name of a tensor: want NODE or NODE:INDEX", name);
+        n = (size_t)(colon - base);
+    }
+    char *node_name = leat_xstrndup(base, n);
+    leat_node *node = leat_graph_find(g, node_name);
+    const char *near = node ? NULL : nearest(g, node_name);
+    free(node_name);
+    LEAT_REQUIRE(node, NOT_FOUND, "The graph has no node \"%.*s\"%s%s%s", (int)n, base,
+                 near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    LEAT_REQUIRE(control || index < node->n_out || (!colon && index == 0), INVALID_ARGUMENT,
+                 "\"%s\": node %s (%s) has %d outputs", name, node->name, node->op->def->name,
+                 node->n_out);
+    *out = (leat_out){node, control || node->n_out == 0 ? -1 : (int)index};
+    return NULL;
+}
+
+/* ---- Collections ---- */
+
+struct collection {
+    leat_out *v;
+    int n, cap;
+};
+
+void leat_collect(leat_graph *g, const char *collection, leat_out x)
+{
+    if (!leat_out_ok(x))
+        return;
+    struct collection *c = leat_map_get(&g->collections, collection);
+    if (!c) {
+        c = leat_new(struct collection);
+        leat_map_put(&g->collections, collection, c);
+    }
+    leat_grow(c->v, c->n, c->cap);
+    c->v[c->n++] = x;
+}
+
+leat_out *leat_collection(const leat_graph *g, const char *collection, const char *scope,
+                          int *count_out)
+{
+    struct collection *c = leat_map_get(&g->collections, collection);
+    int n = 0, all = c ? c->n : 0;
+    leat_out *v = leat_new_array(leat_out, all + 1);
+    size_t len = scope ? strlen(scope) : 0;
+    for (int i = 0; i < all; i++)
+        if (!len || strncmp(c->v[i].node->name, scope, len) == 0)
+            v[n++] = c->v[i];
+    *count_out = n;
+    return v;
+}
+
+void leat_collections_free(leat_graph *g)
+{
+    size_t i = 0;
+    const char *key;
+    void *value;
+    while (leat_map_next(&g->collections, &i, &key, &value)) {
+        free(((struct collection *)value)->v);
+        free(value);
+    }
+    leat_map_release(&g->collections);
+}

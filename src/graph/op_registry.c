@@ -1,0 +1,113 @@
+/* op_registry.c -- all ops by name. Made on first use from the lists in src/ops/list.c; users'
+ * ops join it by leat_register_op. A definition is parsed when somebody first asks for it. */
+#include <pthread.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/arena.h"
+#include "core/map.h"
+#include "graph/op_info.h"
+
+typedef struct entry {
+    const leat_op_def *def;
+    leat_op_info *info; /* NULL until parsed */
+} entry;
+
+static struct {
+    pthread_mutex_t lock; /* guards all below; no other lock is taken under it */
+    leat_arena arena;
+    leat_map by_name; /* -> entry */
+    entry **list;
+    int n, cap;
+    bool ready;
+    leat_status broken; /* what is wrong with a definition of our own */
+} reg = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static leat_status add(const leat_op_def *def)
+{
+    LEAT_REQUIRE(def->name && def->name[0], INVALID_ARGUMENT, "An op needs a name");
+    LEAT_REQUIRE(!leat_map_get(&reg.by_name, def->name), ALREADY_EXISTS,
+                 "Op %s is registered twice", def->name);
+    LEAT_REQUIRE(def->shape, INVALID_ARGUMENT, "Op %s has no shape function", def->name);
+    LEAT_REQUIRE(def->grad, INVALID_ARGUMENT,
+                 "Op %s says nothing of its gradient: leat_grad_none and leat_grad_missing do",
+                 def->name);
+    entry *e = leat_arena_new(&reg.arena, entry);
+    e->def = def;
+    leat_map_put(&reg.by_name, def->name, e);
+    leat_grow(reg.list, reg.n, reg.cap);
+    reg.list[reg.n++] = e;
+    return NULL;
+}
+
+static void make_ready(void)
+{
+    if (reg.ready)
+        return;
+    reg.ready = true;
+    leat_arena_init(&reg.arena);
+    for (int i = 0; leat_op_lists[i]; i++)
+        for (const leat_op_def *d = leat_op_lists[i]; d->name; d++)
+            reg.broken = leat_status_first(reg.broken, add(d));
+}
+
+static leat_op_info *parsed(entry *e)
+{
+    if (!e->info)
+        reg.broken = leat_status_first(reg.broken, leat_op_parse(&reg.arena, e->def, &e->info));
+    return e->info;
+}
+
+const leat_op_info *leat_op_find(const char *name)
+{
+    pthread_mutex_lock(&reg.lock);
+    make_ready();
+    entry *e = leat_map_get(&reg.by_name, name);
+    leat_op_info *info = e ? parsed(e) : NULL;
+    pthread_mutex_unlock(&reg.lock);
+    return info;
+}
+
+int leat_op_count(void)
+{
+    pthread_mutex_lock(&reg.lock);
+    make_ready();
+    int n = reg.n;
+    pthread_mutex_unlock(&reg.lock);
+    return n;
+}
+
+const leat_op_info *leat_op_at_index(int i)
+{
+    pthread_mutex_lock(&reg.lock);
+    make_ready();
+    leat_op_info *info = i >= 0 && i < reg.n ? parsed(reg.list[i]) : NULL;
+    pthread_mutex_unlock(&reg.lock);
+    return info;
+}
+
+leat_status leat_register_op(const leat_op_def *op)
+{
+    leat_arena scratch;
+    leat_arena_init(&scratch);
+    leat_op_info *info;
+    leat_status s = leat_op_parse(&scratch, op, &info);
+    leat_arena_release(&scratch);
+    if (s)
+        return s;
+    pthread_mutex_lock(&reg.lock);
+    make_ready();
+    s = add(op);
+    pthread_mutex_unlock(&reg.lock);
+    return s;
+}
+
+leat_status leat_op_registry_check(void)
+{
+    for (int i = 0, n = leat_op_count(); i < n; i++)
+        leat_op_at_index(i);
+    pthread_mutex_lock(&reg.lock);
+    leat_status s = leat_status_copy(reg.broken);
+    pthread_mutex_unlock(&reg.lock);
+    return s;
+}
