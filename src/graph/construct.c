@@ -1,0 +1,197 @@
+/* construct.c -- the constructors of ops.h that are more than a name for leat_op. */
+#include <leat/ops.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/buffer.h"
+#include "graph/graph_int.h"
+
+leat_out leat_op_of(leat_loc at, const char *op, const leat_out *x, int n, const leat_arg *args)
+{
+    leat_graph *g = NULL;
+    for (int i = 0; i < n && !g; i++)
+        g = x[i].node ? x[i].node->graph : NULL;
+    if (!g)
+        return (leat_out){0};
+    const leat_op_info *info = leat_op_find(op);
+    bool list = info && info->n_in == 1 &&
+                (info->in[0].number_attr >= 0 || info->in[0].list_attr >= 0);
+    int n_args = 0;
+    while (args[n_args].kind != LEAT_ARG_END)
+        n_args++;
+    leat_arg *all = leat_new_array(leat_arg, n + n_args + 1);
+    int k = 0;
+    if (list)
+        all[k++] = leat_ins(x, n);
+    for (int i = 0; !list && i < n; i++)
+        all[k++] = leat_in(x[i]);
+    memcpy(all + k, args, sizeof(*args) * (size_t)n_args);
+    leat_out y = leat_op_at(at, g, op, all);
+    free(all);
+    return y;
+}
+
+leat_out leat_const_at(leat_loc at, leat_graph *g, const leat_tensor *value)
+{
+    return leat_op_at(at, g, "Const",
+                      LEAT_ARGS(leat_attr_type("dtype", value->dtype),
+                                leat_attr_tensor("value", value)));
+}
+
+/* A constant of a tensor that was just made; takes it. */
+static leat_out const_of(leat_loc at, leat_graph *g, leat_status s, leat_tensor *t)
+{
+    if (s)
+        return leat_graph_fail(g, at, s);
+    leat_out y = leat_const_at(at, g, t);
+    leat_tensor_unref(t);
+    return y;
+}
+
+static void store(leat_tensor *t, int64_t i, double v)
+{
+    switch (t->dtype) {
+#define CASE(name, ctype)                                                                          \
+    case LEAT_##name:                                                                              \
+        ((ctype *)t->data)[i] = (ctype)v;                                                          \
+        break;
+        CASE(FLOAT, float)
+        CASE(DOUBLE, double)
+        CASE(INT8, int8_t)
+        CASE(INT16, int16_t)
+        CASE(INT32, int32_t)
+        CASE(INT64, int64_t)
+        CASE(UINT8, uint8_t)
+        CASE(UINT16, uint16_t)
+        CASE(UINT32, uint32_t)
+        CASE(UINT64, uint64_t)
+        CASE(BOOL, bool)
+#undef CASE
+    case LEAT_HALF:
+        ((leat_half *)t->data)[i] = leat_half_from_float((float)v);
+        break;
+    case LEAT_BFLOAT16:
+        ((leat_bfloat16 *)t->data)[i] = leat_bfloat16_from_float((float)v);
+        break;
+    case LEAT_COMPLEX64:
+        ((leat_complex64 *)t->data)[i] = (leat_complex64){(float)v, 0};
+        break;
+    case LEAT_COMPLEX128:
+        ((leat_complex128 *)t->data)[i] = (leat_complex128){v, 0};
+        break;
+    default:
+        break;
+    }
+}
+
+leat_out leat_full_at(leat_loc at, leat_graph *g, leat_dtype t, leat_shape s, double v)
+{
+    leat_tensor *c = NULL;
+    /* Large ones are made when the graph runs, not carried in it. */
+    if (leat_shape_count(&s) > 1024)
+        return leat_op_at(at, g, "Fill",
+                          LEAT_ARGS(leat_in(leat_int_vector_at(at, g, LEAT_INT32, s.dim, s.rank)),
+                                    leat_in(leat_scalar_at(at, g, t, v))));
+    leat_status status = leat_tensor_new(t, s, &c);
+    for (int64_t i = 0; !status && i < c->count; i++)
+        store(c, i, v);
+    return const_of(at, g, status, c);
+}
+
+leat_out leat_scalar_at(leat_loc at, leat_graph *g, leat_dtype t, double v)
+{
+    if (t == LEAT_INVALID) /* the dtype of a mistake */
+        return (leat_out){g->poison, 0};
+    return leat_full_at(at, g, t, leat_shape(), v);
+}
+
+leat_out leat_int_vector_at(leat_loc at, leat_graph *g, leat_dtype t, const int64_t *v, int n)
+{
+    leat_tensor *c = NULL;
+    leat_status s = leat_tensor_new(t, leat_shape(n), &c);
+    for (int i = 0; !s && i < n; i++) {
+        if (t == LEAT_INT64)
+            ((int64_t *)c->data)[i] = v[i];
+        else
+            ((int32_t *)c->data)[i] = (int32_t)v[i];
+    }
+    return const_of(at, g, s, c);
+}
+
+leat_out leat_string_at(leat_loc at, leat_graph *g, const char *s)
+{
+    return const_of(at, g, NULL, leat_scalar_string(s, strlen(s)));
+}
+
+leat_out leat_cast_at(leat_loc at, leat_out x, leat_dtype t)
+{
+    if (leat_dtype_base(leat_out_dtype(x)) == t)
+        return x;
+    return leat_op_of(at, "Cast", &x, 1, LEAT_ARGS(leat_attr_type("DstT", t)));
+}
+
+leat_out leat_concat_at(leat_loc at, const leat_out *xs, int n, leat_out axis)
+{
+    if (n < 1 || !xs[0].node)
+        return (leat_out){0};
+    if (n == 1)
+        return leat_op_of(at, "Identity", xs, 1, LEAT_ARGS());
+    return leat_op_at(at, xs[0].node->graph, "ConcatV2",
+                      LEAT_ARGS(leat_ins(xs, n), leat_in(axis)));
+}
+
+leat_out leat_dynamic_stitch_at(leat_loc at, const leat_out *indices, const leat_out *data, int n)
+{
+    if (n < 1 || !data[0].node)
+        return (leat_out){0};
+    return leat_op_at(at, data[0].node->graph, "DynamicStitch",
+                      LEAT_ARGS(leat_ins(indices, n), leat_ins(data, n)));
+}
+
+leat_out leat_reduce_all_at(leat_loc at, const char *op, leat_out x)
+{
+    if (!x.node)
+        return (leat_out){0};
+    leat_graph *g = x.node->graph;
+    leat_shape s = leat_out_shape(x);
+    leat_out axes;
+    if (s.rank >= 0) {
+        int64_t all[LEAT_MAX_RANK];
+        for (int i = 0; i < s.rank; i++)
+            all[i] = i;
+        axes = leat_int_vector_at(at, g, LEAT_INT32, all, s.rank);
+    } else {
+        leat_out rank = leat_op_of(at, "Rank", &x, 1, LEAT_ARGS());
+        const leat_out range[3] = {leat_scalar_at(at, g, LEAT_INT32, 0), rank,
+                                   leat_scalar_at(at, g, LEAT_INT32, 1)};
+        axes = leat_op_of(at, "Range", range, 3, LEAT_ARGS());
+    }
+    const leat_out in[2] = {x, axes};
+    return leat_op_of(at, op, in, 2, LEAT_ARGS());
+}
+
+leat_out leat_clip_by_value_at(leat_loc at, leat_out x, double low, double high)
+{
+    if (!x.node)
+        return (leat_out){0};
+    leat_dtype t = leat_dtype_base(leat_out_dtype(x));
+    leat_out below[2] = {x, leat_scalar_at(at, x.node->graph, t, high)};
+    leat_out above[2] = {leat_op_of(at, "Minimum", below, 2, LEAT_ARGS()),
+                         leat_scalar_at(at, x.node->graph, t, low)};
+    return leat_op_of(at, "Maximum", above, 2, LEAT_ARGS());
+}
+
+leat_out leat_group_at(leat_loc at, leat_graph *g, const leat_out *x, int n, const char *name)
+{
+    leat_arg *args = leat_new_array(leat_arg, n + 2);
+    int k = 0;
+    for (int i = 0; i < n; i++)
+        if (x[i].node)
+            args[k++] = leat_after(x[i]);
+    args[k++] = leat_name(name ? name : "group_deps");
+    leat_out y = leat_op_at(at, g, "NoOp", args);
+    free(args);
+    return y;
+}

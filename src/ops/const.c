@@ -1,0 +1,51 @@
+/* const.c -- Const, Placeholder, PlaceholderWithDefault, and the ends of a compiled graph: _Arg
+ * brings a fed value in, _Retval takes a fetched one out. */
+#include <leat/extend.h>
+
+#include "core/buffer.h"
+
+static leat_status const_shape(leat_infer *c)
+{
+    const leat_node *n = leat_infer_node(c);
+    const leat_tensor *t = leat_node_tensor(n, "value");
+    LEAT_REQUIRE(t && t->dtype == leat_node_type(n, "dtype"), INVALID_ARGUMENT,
+                 "Inconsistent value %s and dtype %s in attr of Const",
+                 t ? leat_dtype_name(t->dtype) : "none",
+                 leat_dtype_name(leat_node_type(n, "dtype")));
+    leat_infer_out(c, 0, t->shape);
+    return NULL;
+}
+
+static leat_status placeholder_shape(leat_infer *c)
+{
+    leat_infer_out(c, 0, leat_node_shape(leat_infer_node(c), "shape"));
+    return NULL;
+}
+
+static leat_status placeholder_default_shape(leat_infer *c)
+{
+    leat_shape in = leat_infer_in(c, 0), out = leat_node_shape(leat_infer_node(c), "shape"), both;
+    LEAT_TRY(leat_shape_merge(&in, &out, &both));
+    leat_infer_out(c, 0, out); /* what is fed may differ where `shape` leaves it open */
+    return NULL;
+}
+
+static leat_status pass_grad(leat_grad *g)
+{
+    return leat_grad_in(g, 0, leat_grad_out(g, 0));
+}
+
+const leat_op_def leat_ops_const[] = {
+    {.name = "Const", .outputs = "output: dtype", .attrs = "value: tensor; dtype: type",
+     .shape = const_shape, .grad = leat_grad_none},
+    {.name = "Placeholder", .outputs = "output: dtype",
+     .attrs = "dtype: type; shape: shape = {unknown_rank: true}", .shape = placeholder_shape,
+     .grad = leat_grad_none},
+    {.name = "PlaceholderWithDefault", .inputs = "input: dtype", .outputs = "output: dtype",
+     .attrs = "dtype: type; shape: shape", .shape = placeholder_default_shape, .grad = pass_grad},
+    {.name = "_Arg", .outputs = "output: T", .attrs = "T: type; index: int >= 0",
+     .shape = leat_shape_any, .grad = leat_grad_none, .flags = LEAT_OP_STATEFUL},
+    {.name = "_Retval", .inputs = "input: T", .attrs = "T: type; index: int >= 0",
+     .shape = leat_shape_none, .grad = leat_grad_none, .flags = LEAT_OP_STATEFUL},
+    {0},
+};

@@ -1,0 +1,24 @@
+/* device.h -- where kernels run: a name, memory, threads, resources. */
+#ifndef LEAT_DEVICE_H
+#define LEAT_DEVICE_H
+
+#include "core/buffer.h"
+#include "core/threadpool.h"
+#include "graph/device_name.h"
+#include "runtime/resource.h"
+
+typedef struct leat_device {
+    char name[128]; /* "/job:localhost/replica:0/task:0/device:CPU:0" */
+    leat_device_name parsed;
+    uint64_t incarnation; /* differs each time a device comes up */
+    leat_allocator *allocator;
+    leat_pool *intra; /* splits one kernel's work; owned */
+    leat_pool *inter; /* runs further kernels of a step; shared by the devices of a process */
+    leat_resources *resources;
+} leat_device;
+
+/* threads: how many one kernel may use, the caller among them. */
+leat_device *leat_cpu_device_new(const char *job, int task, int id, int threads, leat_pool *inter);
+void leat_device_free(leat_device *d);
+
+#endif
