@@ -16,14 +16,6 @@ typedef struct making {
     leat_attr *attrs; /* one for each of the definition; kind 0: not known yet */
 } making;
 
-static const leat_attr *given(const leat_node_spec *s, const char *name)
-{
-    for (int i = 0; i < s->n_attrs; i++)
-        if (strcmp(s->attrs[i].name, name) == 0)
-            return &s->attrs[i];
-    return NULL;
-}
-
 static leat_dtype input_type(const making *m, int i)
 {
     leat_out x = m->spec->in[i];
@@ -46,8 +38,8 @@ static leat_status infer_type(making *m, int attr, leat_dtype t, const leat_arg_
     leat_attr *a = &m->attrs[attr];
     LEAT_REQUIRE(!a->kind || a->i == (int64_t)t, INVALID_ARGUMENT,
                  "Input '%s' of '%s' Op has type %s that does not match type %s of attr '%s'",
-                 arg->name, m->op->def->name, leat_dtype_name(t),
-                 leat_dtype_name((leat_dtype)a->i), m->op->attrs[attr].name);
+                 arg->name, m->op->def->name, leat_dtype_name(t), leat_dtype_name((leat_dtype)a->i),
+                 m->op->attrs[attr].name);
     *a = (leat_attr){.name = m->op->attrs[attr].name, .kind = LEAT_ARG_TYPE, .i = t};
     return NULL;
 }
@@ -87,8 +79,8 @@ static leat_status arg_length(making *m, int a, int left, int *n_out)
     } else if (arg->number_attr >= 0 && m->attrs[arg->number_attr].kind) {
         int64_t n = m->attrs[arg->number_attr].i;
         LEAT_REQUIRE(n >= 0 && n <= left, INVALID_ARGUMENT,
-                     "Node '%s' (%s) has %d inputs left for '%s', which wants %lld",
-                     m->spec->name, m->op->def->name, left, arg->name, (long long)n);
+                     "Node '%s' (%s) has %d inputs left for '%s', which wants %lld", m->spec->name,
+                     m->op->def->name, left, arg->name, (long long)n);
         *n_out = (int)n;
     } else if (arg->list_attr >= 0 && m->attrs[arg->list_attr].kind) {
         *n_out = m->attrs[arg->list_attr].n;
@@ -104,12 +96,12 @@ static leat_status match_list_types(making *m, const leat_arg_info *arg, int fir
     leat_dtype *types = leat_arena_array(&m->g->arena, leat_dtype, n);
     for (int i = 0; i < n; i++)
         types[i] = leat_dtype_base(input_type(m, first + i));
-    LEAT_REQUIRE(!a->kind || (a->n == n && (n == 0 || memcmp(a->types, types,
-                                                             sizeof(*types) * (size_t)n) == 0)),
+    LEAT_REQUIRE(!a->kind || (a->n == n &&
+                              (n == 0 || memcmp(a->types, types, sizeof(*types) * (size_t)n) == 0)),
                  INVALID_ARGUMENT, "Inputs '%s' of '%s' Op do not match attr '%s'", arg->name,
                  m->op->def->name, m->op->attrs[arg->list_attr].name);
-    *a = (leat_attr){.name = m->op->attrs[arg->list_attr].name,
-                     .kind = LEAT_ARG_TYPES, .n = n, .types = types};
+    *a = (leat_attr){
+        .name = m->op->attrs[arg->list_attr].name, .kind = LEAT_ARG_TYPES, .n = n, .types = types};
     return NULL;
 }
 
@@ -315,7 +307,8 @@ leat_status leat_graph_add(leat_graph *g, const leat_node_spec *spec, leat_node 
     if (!m.op)
         m.op = leat_function_op(g, spec->op);
     LEAT_REQUIRE(m.op, NOT_FOUND,
-                 "Op type not registered '%s'. Make sure the Op and Kernel are registered", spec->op);
+                 "Op type not registered '%s'. Make sure the Op and Kernel are registered",
+                 spec->op);
     m.attrs = leat_new_array(leat_attr, m.op->n_attrs + 1);
     leat_node *n = leat_arena_new(&g->arena, leat_node);
     n->graph = g;

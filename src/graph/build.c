@@ -115,7 +115,8 @@ static leat_status explain(leat_status s, const call *c, const char *op)
         leat_strbuf_printf(&b, " '%s'", c->spec.name);
     for (int i = 0; i < c->n_in && i < 8; i++) {
         leat_shape shape = leat_out_shape(c->in[i]);
-        leat_strbuf_printf(&b, "%s%s %s %s", i ? ", " : " of ", c->in[i].node ? c->in[i].node->name : "(none)",
+        leat_strbuf_printf(&b, "%s%s %s %s", i ? ", " : " of ",
+                           c->in[i].node ? c->in[i].node->name : "(none)",
                            leat_dtype_name(leat_out_dtype(c->in[i])), leat_shape_show(&shape).s);
     }
     s = leat_status_prefix(s, "%s: ", leat_strbuf_text(&b));

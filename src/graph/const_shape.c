@@ -69,8 +69,8 @@ static leat_status from_tensor(const leat_tensor *t, leat_shape *out)
     leat_shape s = leat_shape_unknown_dims((int)t->count);
     for (int i = 0; i < s.rank; i++) {
         int64_t v = t->dtype == LEAT_INT32 ? ((int32_t *)t->data)[i] : ((int64_t *)t->data)[i];
-        LEAT_REQUIRE(v >= -1, INVALID_ARGUMENT,
-                     "Invalid value in tensor used for shape: %lld", (long long)v);
+        LEAT_REQUIRE(v >= -1, INVALID_ARGUMENT, "Invalid value in tensor used for shape: %lld",
+                     (long long)v);
         s.dim[i] = v;
     }
     *out = s;

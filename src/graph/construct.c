@@ -16,8 +16,8 @@ leat_out leat_op_of(leat_loc at, const char *op, const leat_out *x, int n, const
     if (!g)
         return (leat_out){0};
     const leat_op_info *info = leat_op_find(op);
-    bool list = info && info->n_in == 1 &&
-                (info->in[0].number_attr >= 0 || info->in[0].list_attr >= 0);
+    bool list =
+        info && info->n_in == 1 && (info->in[0].number_attr >= 0 || info->in[0].list_attr >= 0);
     int n_args = 0;
     while (args[n_args].kind != LEAT_ARG_END)
         n_args++;
@@ -35,9 +35,9 @@ leat_out leat_op_of(leat_loc at, const char *op, const leat_out *x, int n, const
 
 leat_out leat_const_at(leat_loc at, leat_graph *g, const leat_tensor *value)
 {
-    return leat_op_at(at, g, "Const",
-                      LEAT_ARGS(leat_attr_type("dtype", value->dtype),
-                                leat_attr_tensor("value", value)));
+    return leat_op_at(
+        at, g, "Const",
+        LEAT_ARGS(leat_attr_type("dtype", value->dtype), leat_attr_tensor("value", value)));
 }
 
 /* A constant of a tensor that was just made; takes it. */
@@ -138,8 +138,7 @@ leat_out leat_concat_at(leat_loc at, const leat_out *xs, int n, leat_out axis)
         return (leat_out){0};
     if (n == 1)
         return leat_op_of(at, "Identity", xs, 1, LEAT_ARGS());
-    return leat_op_at(at, xs[0].node->graph, "ConcatV2",
-                      LEAT_ARGS(leat_ins(xs, n), leat_in(axis)));
+    return leat_op_at(at, xs[0].node->graph, "ConcatV2", LEAT_ARGS(leat_ins(xs, n), leat_in(axis)));
 }
 
 leat_out leat_dynamic_stitch_at(leat_loc at, const leat_out *indices, const leat_out *data, int n)

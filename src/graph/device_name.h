@@ -6,17 +6,18 @@
 #include <leat/status.h>
 
 typedef struct leat_device_name {
-    char job[64];       /* "" for any */
-    int replica, task;  /* -1 for any */
-    char type[16];      /* "CPU", "GPU", upper case; "" for any */
-    int id;             /* -1 for any */
+    char job[64];      /* "" for any */
+    int replica, task; /* -1 for any */
+    char type[16];     /* "CPU", "GPU", upper case; "" for any */
+    int id;            /* -1 for any */
 } leat_device_name;
 
 #define LEAT_DEVICE_ANY ((leat_device_name){.replica = -1, .task = -1, .id = -1})
 
 leat_status leat_device_name_parse(const char *text, leat_device_name *out) LEAT_MUST_CHECK;
 /* Parts that `over` leaves open are taken from `under`. */
-leat_device_name leat_device_name_merge(const leat_device_name *over, const leat_device_name *under);
+leat_device_name leat_device_name_merge(const leat_device_name *over,
+                                        const leat_device_name *under);
 /* True if a device of this full name may serve what is asked for. */
 bool leat_device_name_fits(const leat_device_name *full, const leat_device_name *asked);
 /* "/job:ps/task:1/device:CPU:0"; gives buf. */

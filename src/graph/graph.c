@@ -7,7 +7,8 @@
 #include "graph/graph_int.h"
 
 /* The poison node answers every question a constructor may ask, and is never run. */
-static const leat_op_def poison_def = {.name = "_Mistake", .inputs = "", .outputs = "", .attrs = ""};
+static const leat_op_def poison_def = {
+    .name = "_Mistake", .inputs = "", .outputs = "", .attrs = ""};
 static const leat_op_info poison_info = {.def = &poison_def};
 
 leat_graph *leat_graph_new(void)

@@ -115,7 +115,7 @@ leat_status leat_graph_add(leat_graph *g, const leat_node_spec *spec,
 leat_out leat_graph_fail(leat_graph *g, leat_loc at, leat_status s);
 /* Replaces input i, checking its dtype. */
 leat_status leat_node_set_input(leat_node *n, int i, leat_out x) LEAT_MUST_CHECK;
-void leat_node_add_control(leat_node *n, leat_node *before); /* once, however often asked */
+void leat_node_add_control(leat_node *n, leat_node *before);     /* once, however often asked */
 leat_attr *leat_node_attr(const leat_node *n, const char *name); /* NULL if absent */
 /* Sets or replaces an attribute of n (copied into the arena, tensors shared). */
 void leat_node_set_attr(leat_node *n, const leat_attr *a);
@@ -130,7 +130,10 @@ static inline bool leat_node_is(const leat_node *n, const char *op)
 {
     return __builtin_strcmp(n->op->def->name, op) == 0;
 }
-static inline bool leat_out_ok(leat_out x) { return x.node && x.node != x.node->graph->poison; }
+static inline bool leat_out_ok(leat_out x)
+{
+    return x.node && x.node != x.node->graph->poison;
+}
 
 /* "scope/name" made unique as TensorFlow does, in the arena. */
 const char *leat_unique_name(leat_graph *g, const char *name);

@@ -280,6 +280,7 @@ static leat_status parse_arg(parser *s, leat_op_info *op, bool input, leat_arg_i
         if (a->number_attr < 0)
             return bad(s, "no attribute for the number");
         op->attrs[a->number_attr].inferred |= input;
+        a->is_ref |= eat(s, "Ref(");
         w = word(s);
     }
     int attr = leat_op_attr_index(op, w);

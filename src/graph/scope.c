@@ -7,7 +7,7 @@
 #include "graph/graph_int.h"
 
 typedef struct device_scope {
-    char *text;         /* or */
+    char *text; /* or */
     leat_device_fn fn;
     void *arg;
 } device_scope;

@@ -15,9 +15,17 @@ static leat_status relu_grad_grad(leat_grad *g)
 }
 
 const leat_op_def leat_ops_relu[] = {
-    {.name = "Relu", .inputs = "features: T", .outputs = "activations: T",
-     .attrs = "T: {realnumbertype, qint8}", .shape = leat_shape_unchanged, .grad = relu_grad},
-    {.name = "ReluGrad", .inputs = "gradients: T, features: T", .outputs = "backprops: T",
-     .attrs = "T: realnumbertype", .shape = leat_shape_merged, .grad = relu_grad_grad},
+    {.name = "Relu",
+     .inputs = "features: T",
+     .outputs = "activations: T",
+     .attrs = "T: {realnumbertype, qint8}",
+     .shape = leat_shape_unchanged,
+     .grad = relu_grad},
+    {.name = "ReluGrad",
+     .inputs = "gradients: T, features: T",
+     .outputs = "backprops: T",
+     .attrs = "T: realnumbertype",
+     .shape = leat_shape_merged,
+     .grad = relu_grad_grad},
     {0},
 };

@@ -38,7 +38,7 @@ struct leat_kernel {
     leat_entry *out; /* n_out of them, empty at first */
     leat_tensor **temps;
     int n_temps, cap_temps;
-    leat_buffer **plan;      /* for each output a buffer kept from earlier steps, or NULL */
+    leat_buffer **plan; /* for each output a buffer kept from earlier steps, or NULL */
     void (*done)(leat_kernel *k, leat_status s); /* of an async kernel: set by the executor */
 };
 

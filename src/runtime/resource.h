@@ -29,7 +29,8 @@ void leat_resources_unref(leat_resources *rs);
 /* "" is the default container, "localhost". Shares the resource found. NOT_FOUND names it:
  * "Resource localhost/w/Var does not exist." */
 leat_status leat_resources_find(leat_resources *rs, const char *container, const char *name,
-                                const leat_resource_type *type, leat_resource **out) LEAT_MUST_CHECK;
+                                const leat_resource_type *type,
+                                leat_resource **out) LEAT_MUST_CHECK;
 /* The same, but what is missing is made by make(arg). */
 leat_status leat_resources_find_or_make(leat_resources *rs, const char *container, const char *name,
                                         const leat_resource_type *type,

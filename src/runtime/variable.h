@@ -28,8 +28,14 @@ extern const leat_resource_type leat_ref_type;      /* a VariableV2's */
 
 leat_variable *leat_variable_new(const leat_resource_type *type, const char *name, leat_dtype t,
                                  const leat_shape *shape);
-static inline void leat_variable_lock(leat_variable *v) { pthread_mutex_lock(&v->lock); }
-static inline void leat_variable_unlock(leat_variable *v) { pthread_mutex_unlock(&v->lock); }
+static inline void leat_variable_lock(leat_variable *v)
+{
+    pthread_mutex_lock(&v->lock);
+}
+static inline void leat_variable_unlock(leat_variable *v)
+{
+    pthread_mutex_unlock(&v->lock);
+}
 /* Shares the value. FAILED_PRECONDITION if there is none: "Attempting to use uninitialized value
  * w" for references, "Error while reading resource variable w ..." for handles. Takes the lock. */
 leat_status leat_variable_read(leat_variable *v, leat_tensor **out) LEAT_MUST_CHECK;

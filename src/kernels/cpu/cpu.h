@@ -36,7 +36,8 @@
         __VA_ARGS__;                                                                               \
         break;                                                                                     \
     }
-#define LEAT_CASES_FLOAT(...) LEAT_CASE(FLOAT, float, __VA_ARGS__) LEAT_CASE(DOUBLE, double, __VA_ARGS__)
+#define LEAT_CASES_FLOAT(...)                                                                      \
+    LEAT_CASE(FLOAT, float, __VA_ARGS__) LEAT_CASE(DOUBLE, double, __VA_ARGS__)
 #define LEAT_CASES_SIGNED(...)                                                                     \
     LEAT_CASE(INT8, int8_t, __VA_ARGS__)                                                           \
     LEAT_CASE(INT16, int16_t, __VA_ARGS__)                                                         \
@@ -57,11 +58,31 @@ typedef struct leat_16bytes {
     uint64_t a, b;
 } leat_16bytes;
 #define LEAT_SIZE_CASES(...)                                                                       \
-    case 1: { typedef uint8_t T; __VA_ARGS__; break; }                                             \
-    case 2: { typedef uint16_t T; __VA_ARGS__; break; }                                            \
-    case 4: { typedef uint32_t T; __VA_ARGS__; break; }                                            \
-    case 8: { typedef uint64_t T; __VA_ARGS__; break; }                                            \
-    case 16: { typedef leat_16bytes T; __VA_ARGS__; break; }
+    case 1: {                                                                                      \
+        typedef uint8_t T;                                                                         \
+        __VA_ARGS__;                                                                               \
+        break;                                                                                     \
+    }                                                                                              \
+    case 2: {                                                                                      \
+        typedef uint16_t T;                                                                        \
+        __VA_ARGS__;                                                                               \
+        break;                                                                                     \
+    }                                                                                              \
+    case 4: {                                                                                      \
+        typedef uint32_t T;                                                                        \
+        __VA_ARGS__;                                                                               \
+        break;                                                                                     \
+    }                                                                                              \
+    case 8: {                                                                                      \
+        typedef uint64_t T;                                                                        \
+        __VA_ARGS__;                                                                               \
+        break;                                                                                     \
+    }                                                                                              \
+    case 16: {                                                                                     \
+        typedef leat_16bytes T;                                                                    \
+        __VA_ARGS__;                                                                               \
+        break;                                                                                     \
+    }
 /* True for strings, handles and variants. */
 static inline bool leat_is_managed(leat_dtype t)
 {
