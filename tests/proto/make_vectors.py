@@ -77,7 +77,7 @@ def dtypes():
             except ValueError:
                 assert t.is_quantized  # numpy's records of them are not understood in all shapes
         if not t.is_quantized:
-            tf.constant(b'x' if t == tf.string else 1, dtype=t, shape=[5])
+            tf.constant(b'x' if t == tf.string else t == tf.bool or 1, dtype=t, shape=[5])
 
 
 def defaults():
