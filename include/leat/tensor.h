@@ -152,7 +152,8 @@ LEAT_API double leat_tensor_at(const leat_tensor *t, int64_t i); /* element i as
 
 LEAT_API bool leat_string_set(leat_string *dst, const char *data, size_t size); /* false: no memory */
 
-/* The values as TensorFlow prints them, [[1 2][3 4]], at most max elements. Free with free(). */
+/* The values as TensorFlow prints them, [[1 2][3 4]], at most max elements (below 0: all), then
+ * "..."; a scalar without brackets. Free with free(). */
 LEAT_API char *leat_tensor_text(const leat_tensor *t, int64_t max);
 
 /* half and bfloat16 by their bits; rounding is to nearest even. */
