@@ -43,6 +43,8 @@ void *leat_arena_alloc(leat_arena *a, size_t size)
     if (size > SIZE_MAX / 2) /* a count that overflowed: no memory for it, as xmalloc has none */
         return leat_xmalloc(size);
     size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    if (size == 0)
+        size = ALIGN;
     if (size > a->size - a->used) {
         if (a->blocks && size > FIRST_BLOCK) {
             struct leat_arena_block *own = block_new(size);

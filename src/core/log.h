@@ -4,6 +4,9 @@
 
 #include <leat/status.h>
 
+/* __FILE__ from its tree's root on ("src/core/log.c"), wherever that tree was built. */
+const char *leat_source_path(const char *file);
+
 bool leat_log_wanted(leat_log_level level);
 void leat_log_write(leat_log_level level, const char *file, int line, const char *fmt, ...)
     LEAT_PRINTF(4, 5);

@@ -1,6 +1,6 @@
 /* status.c -- an error is one block: the header, the message, the file's name. A status that
  * cannot be allocated is one that is never freed, so that errors stay errors without memory. */
-#include <leat/status.h>
+#include "core/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +21,7 @@ static struct leat_status_s no_memory = {.code = LEAT_RESOURCE_EXHAUSTED,
                                          .message = "out of memory while reporting an error",
                                          .file = "src/core/status.c"};
 
-/* Sources are named from their tree's root on, wherever that tree was built. */
-static const char *relative(const char *file)
+const char *leat_source_path(const char *file)
 {
     static const char *const roots[] = {"src/", "include/"};
     const char *found = file;
@@ -131,7 +130,8 @@ leat_status leat_status_new(leat_code code, const char *file, int line, const ch
     va_start(ap, fmt);
     const char *message = format(small, sizeof small, &big, fmt, ap);
     va_end(ap);
-    leat_status s = make(code, relative(file ? file : ""), line, message, strlen(message), "", 0);
+    leat_status s =
+        make(code, leat_source_path(file ? file : ""), line, message, strlen(message), "", 0);
     free(big);
     return s;
 }
