@@ -62,7 +62,7 @@ size_t leat_field_count(const leat_field *f, const ProtobufCMessage *m)
         return *(const size_t *)q;
     if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)
         return *(const uint32_t *)q == f->id;
-    if (f->label == PROTOBUF_C_LABEL_REQUIRED || leat_message_is_entry(m->descriptor))
+    if (f->label == PROTOBUF_C_LABEL_REQUIRED)
         return 1;
     if (f->label == PROTOBUF_C_LABEL_NONE)
         return !is_default(f, at);
@@ -140,4 +140,45 @@ size_t leat_map_sort(ProtobufCMessage **entries, size_t n, ProtobufCMessage **dr
     }
     free(r);
     return kept;
+}
+
+ProtobufCMessage *leat_message_new(const ProtobufCMessageDescriptor *d)
+{
+    ProtobufCMessage *m = leat_xcalloc(1, d->sizeof_message);
+    protobuf_c_message_init(d, m);
+    return m;
+}
+
+static void settle_map(const leat_field *f, ProtobufCMessage *m)
+{
+    size_t *n = leat_field_quantifier(f, m);
+    ProtobufCMessage **entries = *(ProtobufCMessage ***)leat_field_at(f, m);
+    ProtobufCMessage **dropped = leat_new_array(ProtobufCMessage *, *n);
+    size_t kept = leat_map_sort(entries, *n, dropped);
+    for (size_t i = 0; i < *n - kept; i++)
+        protobuf_c_message_free_unpacked(dropped[i], NULL);
+    free(dropped);
+    *n = kept;
+    const leat_field *value = &leat_field_message(f)->fields[1];
+    for (size_t i = 0; value->type == PROTOBUF_C_TYPE_MESSAGE && i < kept; i++) {
+        ProtobufCMessage **v = leat_field_at(value, entries[i]);
+        if (!*v)
+            *v = leat_message_new(leat_field_message(value));
+    }
+}
+
+void leat_message_settle(ProtobufCMessage *m)
+{
+    for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
+        const leat_field *f = &m->descriptor->fields[i];
+        if (f->type != PROTOBUF_C_TYPE_MESSAGE || leat_field_count(f, m) == 0)
+            continue;
+        if (leat_field_is_map(f))
+            settle_map(f, m);
+        for (size_t k = 0, n = leat_field_count(f, m); k < n; k++) {
+            ProtobufCMessage *child = *(ProtobufCMessage *const *)leat_field_value(f, m, k);
+            if (child)
+                leat_message_settle(child);
+        }
+    }
 }

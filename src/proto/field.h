@@ -31,8 +31,8 @@ static inline void *leat_field_quantifier(const leat_field *f, const ProtobufCMe
 bool leat_message_is_entry(const ProtobufCMessageDescriptor *d);
 bool leat_field_is_map(const leat_field *f);
 
-/* How many values a writer writes: 0 or 1 unless repeated. Defaults are left out, except in
- * a oneof and in map entries, which always have both. */
+/* How many values there are to write: 0 or 1 unless repeated; 0 for a default that proto3 does not
+ * tell from nothing. (In map entries, writers decide otherwise.) */
 size_t leat_field_count(const leat_field *f, const ProtobufCMessage *m);
 /* Value i of them: a pointer to an int32_t, a float, a char *, a ProtobufCMessage * ... */
 const void *leat_field_value(const leat_field *f, const ProtobufCMessage *m, size_t i);
@@ -40,5 +40,11 @@ const void *leat_field_value(const leat_field *f, const ProtobufCMessage *m, siz
 /* Sorts map entries by key; of several with one key keeps the last. Gives how many are left;
  * where dropped is not NULL, those that were not kept are stored there (room for n). */
 size_t leat_map_sort(ProtobufCMessage **entries, size_t n, ProtobufCMessage **dropped);
+
+/* After reading: sorts all maps below m, frees the entries dropped, and gives entries without a
+ * value of a message type an empty one. */
+void leat_message_settle(ProtobufCMessage *m);
+/* Gives an empty message, to be freed with leat_proto_free. */
+ProtobufCMessage *leat_message_new(const ProtobufCMessageDescriptor *d);
 
 #endif

@@ -13,39 +13,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-leat_text leat_proto_name(const ProtobufCMessageDescriptor *d)
+static leat_text renamed(const char *name, const char *package)
 {
     leat_text t;
-    const char *rest = d->name + strlen(d->package_name);
-    snprintf(t.s, sizeof(t.s), "tensorflow%s%s", *rest == '.' ? "" : ".", rest);
+    snprintf(t.s, sizeof(t.s), "tensorflow%s", name + strlen(package));
     return t;
 }
 
-/* ---- Reading ---- */
-
-static void sort_maps(ProtobufCMessage *m)
+leat_text leat_proto_name(const ProtobufCMessageDescriptor *d)
 {
-    for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
-        const leat_field *f = &m->descriptor->fields[i];
-        if (f->type != PROTOBUF_C_TYPE_MESSAGE)
-            continue;
-        size_t n = leat_field_count(f, m);
-        if (n > 1 && leat_field_is_map(f)) {
-            ProtobufCMessage **entries = *(ProtobufCMessage ***)leat_field_at(f, m);
-            ProtobufCMessage **dropped = leat_new_array(ProtobufCMessage *, n);
-            size_t kept = leat_map_sort(entries, n, dropped);
-            for (size_t k = 0; k < n - kept; k++)
-                protobuf_c_message_free_unpacked(dropped[k], NULL);
-            free(dropped);
-            *(size_t *)leat_field_quantifier(f, m) = n = kept;
-        }
-        for (size_t k = 0; k < n; k++) {
-            ProtobufCMessage *child = *(ProtobufCMessage *const *)leat_field_value(f, m, k);
-            if (child)
-                sort_maps(child);
-        }
-    }
+    return renamed(d->name, d->package_name);
 }
+
+leat_text leat_proto_enum_name(const ProtobufCEnumDescriptor *d)
+{
+    return renamed(d->name, d->package_name);
+}
+
+/* ---- Reading ---- */
 
 leat_status leat_proto_unpack(const ProtobufCMessageDescriptor *d, const void *bytes, size_t n,
                               ProtobufCMessage **out)
@@ -53,7 +38,7 @@ leat_status leat_proto_unpack(const ProtobufCMessageDescriptor *d, const void *b
     LEAT_TRY(leat_proto_check(d, bytes, n));
     ProtobufCMessage *m = protobuf_c_message_unpack(d, NULL, n, n ? bytes : (const void *)"");
     LEAT_REQUIRE(m, RESOURCE_EXHAUSTED, "cannot read a %s of %zu bytes", leat_proto_name(d).s, n);
-    sort_maps(m);
+    leat_message_settle(m);
     *out = m;
     return NULL;
 }
@@ -195,9 +180,10 @@ static void put_message(writer *w, const ProtobufCMessage *m)
         put(w, u->data, u->len);
         put_varint(w, (uint64_t)u->tag << 3 | u->wire_type);
     }
+    bool entry = leat_message_is_entry(m->descriptor); /* these have both fields, always */
     for (unsigned i = m->descriptor->n_fields; i-- > 0;) {
         const leat_field *f = &m->descriptor->fields[i];
-        size_t n = leat_field_count(f, m);
+        size_t n = entry ? 1 : leat_field_count(f, m);
         if (n == 0)
             continue;
         if (f->flags & PROTOBUF_C_FIELD_FLAG_PACKED)

@@ -20,10 +20,11 @@ enum {
     LEAT_PROTO_MAX_SIZE = 2147483647, /* bytes, as in TensorFlow */
 };
 
-/* Gives a message of type d; free with leat_proto_free. In it map entries are sorted by key, and
- * of several with one key the last is kept. Unknown fields are kept and written again.
- * DATA_LOSS: the bytes are cut off or no message at all; INVALID_ARGUMENT: they break a rule
- * (nesting, size, a field's type, UTF-8). Both name the message type and the place. */
+/* Gives a message of type d; free with leat_proto_free. In it map entries are sorted by key, of
+ * several with one key the last is kept, and values that are messages are there. Unknown fields are
+ * kept and written again. DATA_LOSS: the bytes are cut off or no message at all; INVALID_ARGUMENT:
+ * they break a rule (nesting, size, a field's type, UTF-8). Both name the message type and the
+ * place. */
 leat_status leat_proto_unpack(const ProtobufCMessageDescriptor *d, const void *bytes, size_t n,
                               ProtobufCMessage **out) LEAT_MUST_CHECK;
 /* For any of the messages' own types: LEAT_UNPACK(graph_def, bytes, n, &g) */
@@ -37,5 +38,6 @@ leat_status leat_proto_pack(const void *message, leat_strbuf *out) LEAT_MUST_CHE
 
 /* "tensorflow.AttrValue.ListValue": the type's name as TensorFlow knows it, for messages. */
 leat_text leat_proto_name(const ProtobufCMessageDescriptor *d);
+leat_text leat_proto_enum_name(const ProtobufCEnumDescriptor *d);
 
 #endif

@@ -67,16 +67,24 @@ static size_t utf8_length(const uint8_t *s, size_t n)
     return c < least[len] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : len;
 }
 
+const char *leat_string_fault(const void *bytes, size_t n)
+{
+    const uint8_t *s = bytes;
+    for (size_t i = 0, len; i < n; i += len) {
+        len = utf8_length(s + i, n - i);
+        if (!len)
+            return "contains invalid UTF-8 data";
+        if (!s[i])
+            return "contains a NUL byte";
+    }
+    return NULL;
+}
+
 static leat_status check_string(reader *r, const leat_field *f, size_t n)
 {
-    for (size_t i = 0, len; i < n; i += len) {
-        len = utf8_length(r->p + i, n - i);
-        if (!len)
-            return FAIL(r, INVALID_ARGUMENT, "string field '%s' contains invalid UTF-8 data",
-                        f->name);
-        if (!r->p[i])
-            return FAIL(r, INVALID_ARGUMENT, "string field '%s' contains a NUL byte", f->name);
-    }
+    const char *fault = leat_string_fault(r->p, n);
+    if (fault)
+        return FAIL(r, INVALID_ARGUMENT, "string field '%s' %s", f->name, fault);
     r->p += n;
     return NULL;
 }

@@ -9,4 +9,7 @@
 leat_status leat_proto_check(const ProtobufCMessageDescriptor *d, const void *bytes,
                              size_t n) LEAT_MUST_CHECK;
 
+/* What is wrong with the bytes of a string field: NULL if nothing is. */
+const char *leat_string_fault(const void *bytes, size_t n);
+
 #endif

@@ -7,6 +7,9 @@
 #include "core/strbuf.h"
 #include "proto/config.pb-c.h"
 #include "proto/graph.pb-c.h"
+#include "proto/wire.h"
+
+#include <dirent.h>
 
 typedef struct vector {
     const char *name;
@@ -51,6 +54,33 @@ static inline const char *shared_dir(void)
 {
     const char *dir = getenv("LEAT_SHARED");
     return dir ? dir : LEAT_SOURCE_DIR "/../shared";
+}
+
+/* Calls check for every frozen graph there; gives how many there were, -1 without the data. */
+static inline int each_conformance_graph(void (*check)(const Leat__GraphDef *g))
+{
+    char path[1024];
+    int n = 0;
+    snprintf(path, sizeof(path), "%s/conformance/graphs", shared_dir());
+    DIR *dir = opendir(path);
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        const char *dot = strrchr(e->d_name, '.');
+        leat_strbuf b = {0};
+        Leat__GraphDef *g = NULL;
+        if (!dot || strcmp(dot, ".pb") != 0)
+            continue;
+        snprintf(path, sizeof(path), "%s/conformance/graphs/%s", shared_dir(), e->d_name);
+        CHECK(read_file(path, &b));
+        CHECK_OK(LEAT_UNPACK(graph_def, b.s, b.n, &g));
+        if (g)
+            check(g);
+        leat_proto_free(g);
+        leat_strbuf_release(&b);
+        n++;
+    }
+    if (dir)
+        closedir(dir);
+    return dir ? n : -1;
 }
 
 static inline bool same_bytes(const leat_strbuf *a, const leat_strbuf *b)
