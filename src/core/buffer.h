@@ -89,6 +89,8 @@ struct leat_handle {
     int n_dtypes; /* dtypes and shapes of what is behind it, where known */
     leat_dtype *dtypes;
     leat_shape *shapes;
+    void *object; /* what it stands for, if that is in this process and lives as long; or NULL */
+    void (*object_unref)(void *object);
 };
 leat_handle *leat_handle_new(const char *device, const char *container, const char *name,
                              const char *type_name, uint64_t hash_code);

@@ -116,6 +116,8 @@ void leat_handle_unref(leat_handle *h)
 {
     if (!h || atomic_fetch_sub_explicit(&h->refs, 1, memory_order_acq_rel) != 1)
         return;
+    if (h->object)
+        h->object_unref(h->object);
     free(h->device);
     free(h->container);
     free(h->name);

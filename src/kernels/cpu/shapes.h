@@ -1,0 +1,28 @@
+/* shapes.h -- what kernels ask of tensors that hold shapes, axes and indices. */
+#ifndef LEAT_CPU_SHAPES_H
+#define LEAT_CPU_SHAPES_H
+
+#include "kernels/cpu/cpu.h"
+
+/* A shape from a vector of int32 or int64: "Dimension -1 must be >= 0", "... would have more than
+ * 2**63 - 1 elements". */
+leat_status leat_shape_from_tensor(const leat_tensor *t, leat_shape *out) LEAT_MUST_CHECK;
+/* The place of element i of a tensor of this shape, as "[1,0]"; "" in a scalar. */
+leat_text leat_place_show(const leat_shape *s, int64_t i);
+/* Elements of dims [begin, end). */
+static inline int64_t leat_shape_product(const leat_shape *s, int begin, int end)
+{
+    uint64_t n = 1; /* may wrap in a shape without elements */
+    for (int i = begin; i < end; i++)
+        n *= (uint64_t)s->dim[i];
+    return (int64_t)n;
+}
+/* Is prefix the beginning of s? */
+bool leat_shape_starts_with(const leat_shape *s, const leat_shape *prefix);
+/* prefix and then dims [from, ...) of s; INVALID_ARGUMENT if that is more than there can be. */
+leat_status leat_shape_join(const leat_shape *prefix, const leat_shape *s, int from,
+                            leat_shape *out) LEAT_MUST_CHECK;
+/* An integer matrix or vector as text, "1,2,3", for messages; at most as much as fits. */
+leat_text leat_ints_show(const leat_tensor *t);
+
+#endif
