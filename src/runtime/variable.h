@@ -16,7 +16,8 @@
 
 typedef struct leat_variable {
     leat_resource base;
-    pthread_mutex_t lock; /* guards value; no other lock is taken under it */
+    pthread_mutex_t lock; /* guards value; several are taken in the order of addresses,
+                           * and no other lock under them */
     leat_tensor *value;   /* NULL: not initialised */
     leat_dtype dtype;
     leat_shape shape; /* as declared; may be partly known */

@@ -1,0 +1,265 @@
+/* state.c -- VariableV2 and assignments to references. */
+#include <stdatomic.h>
+
+#include "core/element.h"
+#include "kernels/cpu/update.h"
+
+/* ---- Variable, VariableV2: found on the first run, kept for the later ones ---- */
+
+typedef struct variable_state {
+    _Atomic(leat_variable *) var;
+} variable_state;
+
+static void variable_release(void *state)
+{
+    leat_variable *v = atomic_load(&((variable_state *)state)->var);
+    if (v)
+        leat_resource_unref(&v->base);
+}
+
+static const char *variable_name(const leat_node *n)
+{
+    const char *shared = leat_node_string(n, "shared_name");
+    return *shared ? shared : leat_node_name(n);
+}
+
+static leat_status variable_make(void *arg, leat_resource **out)
+{
+    const leat_node *n = arg;
+    leat_shape s = leat_node_shape(n, "shape");
+    *out =
+        &leat_variable_new(&leat_ref_type, variable_name(n), leat_node_type(n, "dtype"), &s)->base;
+    return NULL;
+}
+
+static leat_status variable_find(leat_kernel *k, variable_state *state, leat_variable **out)
+{
+    const leat_node *n = leat_kernel_node(k);
+    leat_resource *r;
+    LEAT_TRY(leat_resources_find_or_make(leat_kernel_resources(k), leat_node_string(n, "container"),
+                                         variable_name(n), &leat_ref_type, variable_make, (void *)n,
+                                         &r));
+    leat_variable *v = (leat_variable *)r, *none = NULL;
+    if (v->dtype != leat_node_type(n, "dtype")) {
+        leat_status s =
+            leat_error(INVALID_ARGUMENT, "Variable %s is of type %s, not %s", v->name,
+                       leat_dtype_name(v->dtype), leat_dtype_name(leat_node_type(n, "dtype")));
+        leat_resource_unref(r);
+        return s;
+    }
+    if (!atomic_compare_exchange_strong(&state->var, &none, v)) {
+        leat_resource_unref(r); /* another step was faster */
+        v = none;
+    }
+    *out = v;
+    return NULL;
+}
+
+static leat_status variable_run(leat_kernel *k)
+{
+    variable_state *state = leat_kernel_state(k);
+    leat_variable *v = atomic_load_explicit(&state->var, memory_order_acquire);
+    if (!v)
+        LEAT_TRY(variable_find(k, state, &v));
+    leat_kernel_set_ref(k, 0, v);
+    return NULL;
+}
+
+/* ---- Temporary variables belong to their reference alone, and so to one step ---- */
+
+static leat_status temporary_run(leat_kernel *k)
+{
+    const leat_node *n = leat_kernel_node(k);
+    const char *name = leat_node_string(n, "var_name");
+    leat_shape s = leat_node_shape(n, "shape");
+    leat_tensor *value;
+    LEAT_TRY(leat_tensor_new(leat_node_type(n, "dtype"), s, &value));
+    leat_variable *v = leat_variable_new(&leat_ref_type, *name ? name : leat_node_name(n),
+                                         leat_node_type(n, "dtype"), &s);
+    v->value = value;
+    leat_kernel_set_ref(k, 0, v);
+    leat_resource_unref(&v->base);
+    return NULL;
+}
+
+static leat_status destroy_temporary_run(leat_kernel *k)
+{
+    leat_variable *v;
+    LEAT_TRY(leat_kernel_variable(k, 0, &v));
+    const char *name = leat_node_string(leat_kernel_node(k), "var_name");
+    LEAT_REQUIRE(strcmp(name, v->name) == 0, NOT_FOUND,
+                 "Temporary variable %s does not exist: the reference is to %s", name, v->name);
+    leat_variable_lock(v);
+    leat_tensor *value = v->value;
+    v->value = NULL;
+    leat_variable_unlock(v);
+    LEAT_REQUIRE(value, NOT_FOUND, "Temporary variable %s does not exist", name);
+    leat_kernel_set(k, 0, value);
+    return NULL;
+}
+
+/* ---- Assignments ---- */
+
+static leat_status is_initialized(leat_kernel *k)
+{
+    leat_variable *v;
+    leat_tensor *y;
+    leat_shape scalar = {0};
+    LEAT_TRY(leat_kernel_variable(k, 0, &v));
+    LEAT_TRY(leat_kernel_out(k, 0, &scalar, &y));
+    leat_variable_lock(v);
+    AT(bool, y)[0] = v->value != NULL;
+    leat_variable_unlock(v);
+    return NULL;
+}
+
+typedef struct copy_args {
+    char *dst;
+    const char *src;
+} copy_args;
+
+static void copy_part(void *arg, int64_t begin, int64_t end)
+{
+    copy_args *c = arg;
+    memcpy(c->dst + begin, c->src + begin, (size_t)(end - begin));
+}
+
+/* With v's lock held. The value is shared: who else holds it keeps it, since the next writer will
+ * copy it then. It is copied now only where that goes into memory which v has already. */
+static leat_status assign(leat_kernel *k, leat_variable *v, leat_tensor *value, bool validate)
+{
+    const leat_shape *old = v->value ? &v->value->shape : &v->shape;
+    bool same = leat_shape_equal(old, &value->shape);
+    LEAT_REQUIRE(!validate || same || (!v->value && leat_shape_compatible(old, &value->shape)),
+                 INVALID_ARGUMENT,
+                 "Assign requires shapes of both tensors to match. lhs shape= %s rhs shape= %s",
+                 leat_shape_show(old).s, leat_shape_show(&value->shape).s);
+    if (leat_tensor_sole(value) || !v->value || !same || !leat_tensor_sole(v->value) ||
+        leat_is_managed(v->dtype)) {
+        leat_variable_set(v, value);
+        return NULL;
+    }
+    copy_args c = {v->value->data, value->data};
+    leat_kernel_for(k, value->count * (int64_t)leat_element_size(v->dtype), 0.1, copy_part, &c);
+    return NULL;
+}
+
+static leat_status assign_run(leat_kernel *k)
+{
+    leat_variable *v;
+    leat_tensor *value = (leat_tensor *)leat_kernel_in(k, 1);
+    LEAT_TRY(leat_kernel_variable_of(k, 0, value->dtype, &v));
+    leat_variable_lock(v);
+    leat_status s = assign(k, v, value, leat_node_bool(leat_kernel_node(k), "validate_shape"));
+    leat_variable_unlock(v);
+    if (!s)
+        leat_kernel_forward(k, 0, 0);
+    return s;
+}
+
+typedef struct update_args {
+    char *p;
+    const char *u;
+    size_t size;
+    leat_update_fn fn;
+} update_args;
+
+static void update_part(void *arg, int64_t begin, int64_t end)
+{
+    update_args *a = arg;
+    size_t at = (size_t)begin * a->size;
+    a->fn(a->p + at, a->u + at, end - begin, 1);
+}
+
+static leat_status dense_update(leat_kernel *k, leat_update_op op, bool ref)
+{
+    const leat_tensor *u = leat_kernel_in(k, 1);
+    leat_locked l;
+    LEAT_TRY(leat_kernel_lock(k, 1, u->dtype, &l));
+    leat_tensor *p = l.value[0];
+    leat_status s = NULL;
+    if (leat_shape_equal(&p->shape, &u->shape)) {
+        update_args a = {p->data, u->data, leat_element_size(u->dtype),
+                         leat_update_of(u->dtype, op)};
+        leat_kernel_for(k, u->count, 0.1 * (double)a.size, update_part, &a);
+    } else if (ref) {
+        s = leat_error(INVALID_ARGUMENT, "Parameters and update must be the same size");
+    } else {
+        s = leat_error(INVALID_ARGUMENT,
+                       "Cannot update variable with shape %s using a Tensor with shape %s, "
+                       "shapes must be equal.",
+                       leat_shape_show(&p->shape).s, leat_shape_show(&u->shape).s);
+    }
+    leat_kernel_unlock(&l);
+    if (!s && ref)
+        leat_kernel_forward(k, 0, 0);
+    return s;
+}
+
+static leat_status assign_add(leat_kernel *k)
+{
+    return dense_update(k, LEAT_UPDATE_ADD, true);
+}
+
+static leat_status assign_sub(leat_kernel *k)
+{
+    return dense_update(k, LEAT_UPDATE_SUB, true);
+}
+
+static leat_status resource_add(leat_kernel *k)
+{
+    return dense_update(k, LEAT_UPDATE_ADD, false);
+}
+
+static leat_status resource_sub(leat_kernel *k)
+{
+    return dense_update(k, LEAT_UPDATE_SUB, false);
+}
+
+/* Gives the count and adds one to it, below a limit. */
+static leat_status count_up_to(leat_kernel *k)
+{
+    const leat_node *n = leat_kernel_node(k);
+    int64_t limit = leat_node_int(n, "limit");
+    leat_tensor *y;
+    leat_shape scalar = {0};
+    LEAT_TRY(leat_kernel_out(k, 0, &scalar, &y));
+    leat_locked l;
+    LEAT_TRY(leat_kernel_lock(k, 1, leat_node_type(n, "T"), &l));
+    leat_tensor *p = l.value[0];
+    leat_status s = NULL;
+    if (p->shape.rank != 0) {
+        s = leat_error(INVALID_ARGUMENT, "input is not a scalar: %s", leat_shape_show(&p->shape).s);
+    } else if (leat_index_at(p, 0) >= limit) {
+        s = leat_error(OUT_OF_RANGE, "Reached limit of %lld", (long long)limit);
+    } else {
+        memcpy(y->data, p->data, leat_element_size(p->dtype));
+        leat_update_of(p->dtype, LEAT_UPDATE_ADD)(
+            p->data, p->dtype == LEAT_INT32 ? (void *)&(int32_t){1} : (void *)&(int64_t){1}, 1, 1);
+    }
+    leat_kernel_unlock(&l);
+    return s;
+}
+
+#define NUMBERS (LEAT_TYPES_REAL | LEAT_TYPES_COMPLEX)
+#define VARIABLE(name)                                                                             \
+    {                                                                                              \
+        .op = name, .run = variable_run, .state_size = sizeof(variable_state),                     \
+        .release = variable_release                                                                \
+    }
+
+const leat_kernel_def leat_cpu_state[] = {
+    VARIABLE("VariableV2"),
+    VARIABLE("Variable"),
+    {.op = "TemporaryVariable", .run = temporary_run},
+    {.op = "DestroyTemporaryVariable", .run = destroy_temporary_run},
+    {.op = "IsVariableInitialized", .run = is_initialized},
+    {.op = "Assign", .run = assign_run},
+    {.op = "AssignAdd", .where = {{"T", NUMBERS}}, .run = assign_add},
+    {.op = "AssignSub", .where = {{"T", NUMBERS}}, .run = assign_sub},
+    {.op = "AssignAddVariableOp", .where = {{"dtype", NUMBERS}}, .run = resource_add},
+    {.op = "AssignSubVariableOp", .where = {{"dtype", NUMBERS}}, .run = resource_sub},
+    {.op = "CountUpTo", .where = {{"T", LEAT_TYPES_INDEX}}, .run = count_up_to},
+    {.op = "ResourceCountUpTo", .where = {{"T", LEAT_TYPES_INDEX}}, .run = count_up_to},
+    {0},
+};

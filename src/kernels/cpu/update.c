@@ -1,0 +1,192 @@
+/* update.c -- finding, locking and updating variables. Integers wrap; half and bfloat16 are
+ * computed in float, element by element. */
+#include "kernels/cpu/update.h"
+
+#include <stdio.h>
+
+/* ---- p[i] = p[i] op u[i] ---- */
+
+#define SAME(x) (x)
+#define LOOP(name, T, C, LOAD, STORE, expr)                                                        \
+    static bool name(void *vp, const void *vu, int64_t n, int step)                                \
+    {                                                                                              \
+        T *p = vp;                                                                                 \
+        const T *u = vu;                                                                           \
+        if (step) {                                                                                \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                C a = LOAD(p[i]), b = LOAD(u[i]);                                                  \
+                p[i] = STORE(expr);                                                                \
+            }                                                                                      \
+        } else {                                                                                   \
+            C b = LOAD(u[0]);                                                                      \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                C a = LOAD(p[i]);                                                                  \
+                p[i] = STORE(expr);                                                                \
+            }                                                                                      \
+        }                                                                                          \
+        return true;                                                                               \
+    }
+
+/* Arithmetic in the unsigned type W wraps around. */
+#define INTEGER(dtype, T, W)                                                                       \
+    LOOP(add_##T, T, T, SAME, (T), (W)a + (W)b)                                                    \
+    LOOP(sub_##T, T, T, SAME, (T), (W)a - (W)b)                                                    \
+    LOOP(mul_##T, T, T, SAME, (T), (W)a *(W)b)                                                     \
+    LOOP(min_##T, T, T, SAME, (T), b < a ? b : a)                                                  \
+    LOOP(max_##T, T, T, SAME, (T), a < b ? b : a)                                                  \
+    static bool div_##T(void *vp, const void *vu, int64_t n, int step)                             \
+    {                                                                                              \
+        T *p = vp;                                                                                 \
+        const T *u = vu;                                                                           \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            T b = u[i * step];                                                                     \
+            if (b == 0)                                                                            \
+                return false;                                                                      \
+            p[i] = (T)-1 < 0 && b == (T)-1 ? (T)(0 - (W)p[i]) : (T)(p[i] / b);                     \
+        }                                                                                          \
+        return true;                                                                               \
+    }
+#define FLOATING(name, T, C, LOAD, STORE)                                                          \
+    LOOP(add_##name, T, C, LOAD, STORE, a + b)                                                     \
+    LOOP(sub_##name, T, C, LOAD, STORE, a - b)                                                     \
+    LOOP(mul_##name, T, C, LOAD, STORE, a *b)                                                      \
+    LOOP(div_##name, T, C, LOAD, STORE, a / b)                                                     \
+    LOOP(min_##name, T, C, LOAD, STORE, b < a ? b : a)                                             \
+    LOOP(max_##name, T, C, LOAD, STORE, a < b ? b : a)
+#define COMPLEX(T, C)                                                                              \
+    static T T##_mul(T a, T b)                                                                     \
+    {                                                                                              \
+        return (T){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};                          \
+    }                                                                                              \
+    static T T##_div(T a, T b)                                                                     \
+    {                                                                                              \
+        C d = b.re * b.re + b.im * b.im;                                                           \
+        return (T){(a.re * b.re + a.im * b.im) / d, (a.im * b.re - a.re * b.im) / d};              \
+    }                                                                                              \
+    LOOP(add_##T, T, T, SAME, SAME, ((T){a.re + b.re, a.im + b.im}))                               \
+    LOOP(sub_##T, T, T, SAME, SAME, ((T){a.re - b.re, a.im - b.im}))                               \
+    LOOP(mul_##T, T, T, SAME, SAME, T##_mul(a, b))                                                 \
+    LOOP(div_##T, T, T, SAME, SAME, T##_div(a, b))
+
+INTEGER(INT8, int8_t, uint32_t)
+INTEGER(INT16, int16_t, uint32_t)
+INTEGER(INT32, int32_t, uint32_t)
+INTEGER(INT64, int64_t, uint64_t)
+INTEGER(UINT8, uint8_t, uint32_t)
+INTEGER(UINT16, uint16_t, uint32_t)
+INTEGER(UINT32, uint32_t, uint32_t)
+INTEGER(UINT64, uint64_t, uint64_t)
+FLOATING(float, float, float, SAME, SAME)
+FLOATING(double, double, double, SAME, SAME)
+FLOATING(leat_half, leat_half, float, leat_half_to_float, leat_half_from_float)
+FLOATING(leat_bfloat16, leat_bfloat16, float, leat_bfloat16_to_float, leat_bfloat16_from_float)
+COMPLEX(leat_complex64, float)
+COMPLEX(leat_complex128, double)
+
+#define ROW(T)                                                                                     \
+    {                                                                                              \
+        NULL, add_##T, sub_##T, mul_##T, div_##T, min_##T, max_##T                                 \
+    }
+#define UNORDERED(T)                                                                               \
+    {                                                                                              \
+        NULL, add_##T, sub_##T, mul_##T, div_##T                                                   \
+    }
+#define TABLE_ROW(dtype, T) [LEAT_##dtype] = ROW(T),
+
+static const leat_update_fn update_table[LEAT_UINT64 + 1][LEAT_UPDATE_MAX + 1] = {
+    LEAT_X_REAL(TABLE_ROW) TABLE_ROW(HALF, leat_half)
+        TABLE_ROW(BFLOAT16, leat_bfloat16)[LEAT_COMPLEX64] = UNORDERED(leat_complex64),
+    [LEAT_COMPLEX128] = UNORDERED(leat_complex128),
+};
+
+leat_update_fn leat_update_of(leat_dtype t, leat_update_op op)
+{
+    return (unsigned)t <= LEAT_UINT64 ? update_table[t][op] : NULL;
+}
+
+/* ---- Variables ---- */
+
+leat_status leat_kernel_handle(leat_kernel *k, int i, const leat_handle **out)
+{
+    const leat_tensor *t = leat_kernel_in(k, i);
+    LEAT_REQUIRE(t->dtype == LEAT_RESOURCE && t->count > 0 && AT(leat_handle *, t)[0],
+                 INVALID_ARGUMENT, "Input %d of '%s' is not a resource handle", i,
+                 leat_node_name(leat_kernel_node(k)));
+    const leat_handle *h = AT(leat_handle *, t)[0];
+    const char *here = leat_kernel_device(k)->name;
+    LEAT_REQUIRE(strcmp(h->device, here) == 0, INVALID_ARGUMENT,
+                 "Trying to access resource %s located in device %s from device %s", h->name,
+                 h->device, here);
+    *out = h;
+    return NULL;
+}
+
+leat_status leat_kernel_variable_of(leat_kernel *k, int i, leat_dtype t, leat_variable **out)
+{
+    leat_variable *v;
+    LEAT_TRY(leat_kernel_variable(k, i, &v));
+    LEAT_REQUIRE(v->dtype == t, INVALID_ARGUMENT,
+                 "Trying to update variable %s with wrong dtype. Expected %s got %s", v->name,
+                 leat_dtype_name(v->dtype), leat_dtype_name(t));
+    *out = v;
+    return NULL;
+}
+
+/* Sorted by address, without duplicates; gives how many. */
+static int in_order(const leat_locked *l, leat_variable **sorted)
+{
+    int n = 0;
+    for (int i = 0; i < l->n; i++) {
+        int at = n;
+        while (at > 0 && (uintptr_t)sorted[at - 1] > (uintptr_t)l->var[i])
+            at--;
+        if (at > 0 && sorted[at - 1] == l->var[i])
+            continue;
+        memmove(sorted + at + 1, sorted + at, sizeof(*sorted) * (size_t)(n - at));
+        sorted[at] = l->var[i];
+        n++;
+    }
+    return n;
+}
+
+leat_status leat_kernel_lock(leat_kernel *k, int n, leat_dtype t, leat_locked *out)
+{
+    leat_locked l = {.n = n};
+    for (int i = 0; i < n; i++)
+        LEAT_TRY(leat_kernel_variable_of(k, i, t, &l.var[i]));
+    leat_variable *sorted[4];
+    int locks = in_order(&l, sorted);
+    for (int i = 0; i < locks; i++)
+        leat_variable_lock(sorted[i]);
+    leat_status s = NULL;
+    for (int i = 0; i < n && !s; i++)
+        s = leat_variable_writable(l.var[i], &l.value[i]);
+    *out = l;
+    if (s)
+        leat_kernel_unlock(&l);
+    return s;
+}
+
+void leat_kernel_unlock(leat_locked *l)
+{
+    leat_variable *sorted[4];
+    for (int i = in_order(l, sorted) - 1; i >= 0; i--)
+        leat_variable_unlock(sorted[i]);
+}
+
+leat_text leat_index_show(const leat_shape *s, int64_t flat)
+{
+    leat_text text = {""};
+    int64_t at[LEAT_MAX_RANK];
+    for (int d = s->rank - 1; d >= 0; d--) {
+        at[d] = s->dim[d] ? flat % s->dim[d] : 0;
+        flat = s->dim[d] ? flat / s->dim[d] : 0;
+    }
+    size_t n = 0;
+    for (int d = 0; d < s->rank && n < sizeof(text.s) - 24; d++)
+        n += (size_t)snprintf(text.s + n, sizeof(text.s) - n, "%s%lld", d ? "," : "[",
+                              (long long)at[d]);
+    if (s->rank > 0)
+        snprintf(text.s + n, sizeof(text.s) - n, "]");
+    return text;
+}

@@ -1,0 +1,44 @@
+/* update.h -- what the kernels that write to variables share: finding the variable and checking its
+ * dtype, holding locks, and p[i] = p[i] op u[i] for every dtype. */
+#ifndef LEAT_CPU_UPDATE_H
+#define LEAT_CPU_UPDATE_H
+
+#include "kernels/cpu/cpu.h"
+
+typedef enum leat_update_op {
+    LEAT_UPDATE_ASSIGN,
+    LEAT_UPDATE_ADD,
+    LEAT_UPDATE_SUB,
+    LEAT_UPDATE_MUL,
+    LEAT_UPDATE_DIV,
+    LEAT_UPDATE_MIN,
+    LEAT_UPDATE_MAX
+} leat_update_op;
+
+/* p[i] = p[i] op u[i * step] for i below n; step is 0 (one u for all) or 1. False, and p is in part
+ * updated, if an integer is divided by zero. */
+typedef bool (*leat_update_fn)(void *p, const void *u, int64_t n, int step);
+/* NULL if there is none for this dtype. Not for LEAT_UPDATE_ASSIGN. */
+leat_update_fn leat_update_of(leat_dtype t, leat_update_op op);
+
+/* The handle in input i; INVALID_ARGUMENT if it is none, or one of another device. */
+leat_status leat_kernel_handle(leat_kernel *k, int i, const leat_handle **out) LEAT_MUST_CHECK;
+/* The variable behind input i, which must be of dtype t. */
+leat_status leat_kernel_variable_of(leat_kernel *k, int i, leat_dtype t,
+                                    leat_variable **out) LEAT_MUST_CHECK;
+
+/* Up to four variables that one kernel writes to: those behind inputs 0 to n-1. Locked in the order
+ * of their addresses, each once, so that kernels with variables in common cannot deadlock. */
+typedef struct leat_locked {
+    leat_variable *var[4];
+    leat_tensor *value[4]; /* may be written to */
+    int n;
+} leat_locked;
+/* Nothing is locked if this fails. */
+leat_status leat_kernel_lock(leat_kernel *k, int n, leat_dtype t, leat_locked *out) LEAT_MUST_CHECK;
+void leat_kernel_unlock(leat_locked *l);
+
+/* The place of element `flat` in a tensor, as TensorFlow says it: "", "[2]", "[1,0]". */
+leat_text leat_index_show(const leat_shape *s, int64_t flat);
+
+#endif

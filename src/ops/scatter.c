@@ -1,0 +1,205 @@
+/* scatter.c -- ops on rows of a variable chosen by indices: ScatterUpdate, ScatterNdUpdate and
+ * their kin, in reference and handle form; ResourceGather. */
+#include <leat/extend.h>
+#include <leat/ops.h>
+
+#include "ops/resource_variable.h"
+
+/* Dimensions [begin, end) of s; end -1: to the last. Of an unknown rank nothing is known. */
+static leat_status sub_shape(const leat_shape *s, int begin, int end, leat_shape *out)
+{
+    if (s->rank < 0) {
+        *out = leat_shape_unknown();
+        return NULL;
+    }
+    end = end < 0 ? s->rank : end;
+    LEAT_REQUIRE(begin <= s->rank && end <= s->rank, INVALID_ARGUMENT,
+                 "Shape must be at least rank %d but is rank %d", begin > end ? begin : end,
+                 s->rank);
+    *out = leat_shape_make(end - begin, s->dim + begin);
+    return NULL;
+}
+
+static leat_shape joined(const leat_shape *a, const leat_shape *b)
+{
+    if (a->rank < 0 || b->rank < 0 || a->rank + b->rank > LEAT_MAX_RANK)
+        return leat_shape_unknown();
+    leat_shape s = *a;
+    for (int i = 0; i < b->rank; i++)
+        s.dim[s.rank++] = b->dim[i];
+    return s;
+}
+
+/* updates are indices.shape + var.shape[1:], or a scalar. */
+static leat_status check_rows(leat_infer *c, const leat_shape *var)
+{
+    leat_shape indices = leat_infer_in(c, 1), updates = leat_infer_in(c, 2), row, both;
+    LEAT_TRY(sub_shape(var, 1, -1, &row));
+    both = joined(&indices, &row);
+    return updates.rank == 0 ? NULL : leat_shape_merge(&updates, &both, &both);
+}
+
+static leat_status scatter_shape(leat_infer *c)
+{
+    leat_shape var = leat_infer_in(c, 0);
+    LEAT_TRY(check_rows(c, &var));
+    leat_infer_out(c, 0, var);
+    return NULL;
+}
+
+static leat_status resource_scatter_shape(leat_infer *c)
+{
+    leat_shape var;
+    LEAT_TRY(leat_infer_variable(c, &var));
+    return check_rows(c, &var);
+}
+
+static leat_status check_nd_parts(const leat_shape *var, const leat_shape *indices,
+                                  const leat_shape *updates)
+{
+    int outer = indices->rank - 1;
+    int64_t depth = indices->dim[outer];
+    leat_shape a, b;
+    LEAT_TRY(sub_shape(indices, 0, outer, &a));
+    LEAT_TRY(sub_shape(updates, 0, outer, &b));
+    leat_status s = leat_shape_merge(&a, &b, &a);
+    if (s)
+        return leat_status_prefix(s,
+                                  "The outer %d dimensions of indices.shape=%s must match the "
+                                  "outer %d dimensions of updates.shape=%s: ",
+                                  outer, leat_shape_show(indices).s, outer,
+                                  leat_shape_show(updates).s);
+    if (var->rank < 0)
+        return NULL;
+    LEAT_REQUIRE(depth <= var->rank, INVALID_ARGUMENT,
+                 "Shape must be at least rank %lld but is rank %d", (long long)depth, var->rank);
+    LEAT_TRY(sub_shape(var, (int)depth, -1, &a));
+    LEAT_TRY(sub_shape(updates, outer, -1, &b));
+    s = leat_shape_merge(&a, &b, &a);
+    if (s)
+        return leat_status_prefix(s,
+                                  "The inner %d dimensions of input.shape=%s must match the "
+                                  "inner %d dimensions of updates.shape=%s: ",
+                                  var->rank - (int)depth, leat_shape_show(var).s,
+                                  updates->rank - outer, leat_shape_show(updates).s);
+    return NULL;
+}
+
+static leat_status check_nd(leat_infer *c, const leat_shape *var)
+{
+    leat_shape indices, updates;
+    LEAT_TRY(leat_infer_rank_at_least(c, 1, 1, &indices));
+    LEAT_TRY(leat_infer_rank_at_least(c, 2, 1, &updates));
+    LEAT_REQUIRE(leat_shape_count(var) != 0 ||
+                     (leat_shape_count(&indices) <= 0 && leat_shape_count(&updates) <= 0),
+                 INVALID_ARGUMENT, "Indices and updates specified for empty output shape");
+    if (indices.rank < 0 || updates.rank < 0 || indices.dim[indices.rank - 1] < 0)
+        return NULL;
+    return check_nd_parts(var, &indices, &updates);
+}
+
+static leat_status scatter_nd_shape(leat_infer *c)
+{
+    leat_shape var = leat_infer_in(c, 0);
+    LEAT_TRY(check_nd(c, &var));
+    leat_infer_out(c, 0, var);
+    return NULL;
+}
+
+static leat_status resource_scatter_nd_shape(leat_infer *c)
+{
+    leat_dtype t;
+    leat_shape var;
+    leat_infer_in_handle(c, 0, &t, &var);
+    return check_nd(c, &var);
+}
+
+static leat_status gather_shape(leat_infer *c)
+{
+    leat_shape var, indices = leat_infer_in(c, 1), batch, picked, row;
+    LEAT_TRY(leat_infer_variable(c, &var));
+    int64_t dims = leat_node_int(leat_infer_node(c), "batch_dims");
+    LEAT_REQUIRE(dims >= 0, INVALID_ARGUMENT, "batch_dims is negative (%lld)", (long long)dims);
+    LEAT_REQUIRE(dims < LEAT_MAX_RANK, INVALID_ARGUMENT,
+                 "Shape must be at least rank %lld but is rank %d", (long long)dims + 1, var.rank);
+    LEAT_TRY(sub_shape(&var, 0, (int)dims, &batch));
+    LEAT_TRY(sub_shape(&var, (int)dims + 1, -1, &row));
+    LEAT_TRY(sub_shape(&indices, (int)dims, -1, &picked));
+    leat_shape s = joined(&batch, &picked);
+    leat_infer_out(c, 0, joined(&s, &row));
+    return NULL;
+}
+
+/* Rows of the variable: the gradients of what was picked, at indices. */
+static leat_status gather_grad(leat_grad *g)
+{
+    leat_graph *graph = leat_grad_graph(g);
+    leat_out indices = leat_grad_input(g, 1);
+    leat_out shape = LEAT_OP1("VariableShape", leat_grad_input(g, 0));
+    leat_out zero = leat_scalar(graph, LEAT_INT32, 0);
+    leat_out size = leat_expand_dims(leat_size_of(indices), zero);
+    leat_out row = leat_slice(shape, leat_ints(graph, 1), leat_ints(graph, -1));
+    leat_out values_shape = leat_concat(((leat_out[]){size, row}), 2, zero);
+    leat_grad_value rows = {.value = leat_reshape(leat_grad_out(g, 0), values_shape),
+                            .indices = leat_reshape(indices, size),
+                            .dense_shape = shape};
+    return leat_grad_in_value(g, 0, rows);
+}
+
+#define SCATTER(op, types, locking, gradient)                                                      \
+    {                                                                                              \
+        .name = "Scatter" op, .inputs = "ref: Ref(T), indices: Tindices, updates: T",              \
+        .outputs = "output_ref: Ref(T)",                                                           \
+        .attrs = "T: " types "; Tindices: {int32, int64}; use_locking: bool = " locking,           \
+        .shape = scatter_shape, .grad = gradient                                                   \
+    }
+#define RESOURCE_SCATTER(op, types)                                                                \
+    {                                                                                              \
+        .name = "ResourceScatter" op,                                                              \
+        .inputs = "resource: resource, indices: Tindices, updates: dtype",                         \
+        .attrs = "dtype: " types "; Tindices: {int32, int64}", .shape = resource_scatter_shape,    \
+        .grad = leat_grad_missing, .flags = LEAT_OP_STATEFUL                                       \
+    }
+#define SCATTER_ND(op, types, locking)                                                             \
+    {.name = "ScatterNd" op,                                                                       \
+     .inputs = "ref: Ref(T), indices: Tindices, updates: T",                                       \
+     .outputs = "output_ref: Ref(T)",                                                              \
+     .attrs = "T: " types "; Tindices: {int32, int64}; use_locking: bool = " locking,              \
+     .shape = scatter_nd_shape,                                                                    \
+     .grad = leat_grad_none},                                                                      \
+    {                                                                                              \
+        .name = "ResourceScatterNd" op, .inputs = "ref: resource, indices: Tindices, updates: T",  \
+        .attrs = "T: type; Tindices: {int32, int64}; use_locking: bool = true",                    \
+        .shape = resource_scatter_nd_shape, .grad = leat_grad_missing, .flags = LEAT_OP_STATEFUL   \
+    }
+
+#define ORDERED "{half, bfloat16, float, double, int32, int64}"
+
+const leat_op_def leat_ops_scatter[] = {
+    SCATTER("Update", "type", "true", leat_grad_missing),
+    SCATTER("Add", "numbertype", "false", leat_grad_none),
+    SCATTER("Sub", "numbertype", "false", leat_grad_none),
+    SCATTER("Mul", "numbertype", "false", leat_grad_none),
+    SCATTER("Div", "numbertype", "false", leat_grad_none),
+    SCATTER("Min", ORDERED, "false", leat_grad_missing),
+    SCATTER("Max", ORDERED, "false", leat_grad_missing),
+    RESOURCE_SCATTER("Update", "type"),
+    RESOURCE_SCATTER("Add", "numbertype"),
+    RESOURCE_SCATTER("Sub", "numbertype"),
+    RESOURCE_SCATTER("Mul", "numbertype"),
+    RESOURCE_SCATTER("Div", "numbertype"),
+    RESOURCE_SCATTER("Min", "numbertype"),
+    RESOURCE_SCATTER("Max", "numbertype"),
+    SCATTER_ND("Update", "type", "true"),
+    SCATTER_ND("Add", "numbertype", "false"),
+    SCATTER_ND("Sub", "numbertype", "false"),
+    {.name = "ResourceGather",
+     .inputs = "resource: resource, indices: Tindices",
+     .outputs = "output: dtype",
+     .attrs = "batch_dims: int = 0; validate_indices: bool = true; dtype: type; "
+              "Tindices: {int32, int64}",
+     .shape = gather_shape,
+     .grad = gather_grad,
+     .flags = LEAT_OP_STATEFUL},
+    {0},
+};
