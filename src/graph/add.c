@@ -255,11 +255,26 @@ static void copy_attrs(const making *m, leat_node *n)
             n->attrs[n->n_attrs++] = leat_attr_copy(arena, &m->spec->attrs[i]);
 }
 
+/* A name that ends with "/" is a name scope's: the node gets that name, as it stands. */
+static leat_status name_of_scope(const making *m, leat_node *n, size_t len)
+{
+    n->name = leat_arena_strndup(&m->g->arena, m->spec->name, len - 1);
+    LEAT_REQUIRE(leat_name_valid(n->name), INVALID_ARGUMENT, "'%s' is not a valid node name",
+                 n->name);
+    LEAT_REQUIRE(!leat_map_get(&m->g->by_name, n->name), INVALID_ARGUMENT,
+                 "Duplicate node name in graph: '%s'", n->name);
+    leat_name_use(m->g, n->name);
+    return NULL;
+}
+
 static leat_status name_node(const making *m, leat_node *n)
 {
     const leat_node_spec *s = m->spec;
+    size_t len = s->name ? strlen(s->name) : 0;
+    if (!s->exact_name && len && s->name[len - 1] == '/')
+        return name_of_scope(m, n, len);
     if (!s->exact_name) {
-        const char *base = s->name && s->name[0] ? s->name : m->op->def->name;
+        const char *base = len ? s->name : m->op->def->name;
         LEAT_REQUIRE(leat_name_valid(base), INVALID_ARGUMENT, "'%s' is not a valid node name",
                      base);
         n->name = leat_unique_name(m->g, base);

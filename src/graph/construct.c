@@ -182,15 +182,55 @@ leat_out leat_clip_by_value_at(leat_loc at, leat_out x, double low, double high)
     return leat_op_of(at, "Maximum", above, 2, LEAT_ARGS());
 }
 
+/* One NoOp a device, so that a device's completions are counted there, then one over these. */
+static void group_by_device(leat_loc at, leat_graph *g, const leat_out *x, int n, leat_arg *args)
+{
+    int k = 0;
+    for (int i = 0; i < n; i++) {
+        bool first = leat_out_ok(x[i]);
+        for (int j = 0; j < i; j++)
+            first &= !leat_out_ok(x[j]) || strcmp(x[j].node->device, x[i].node->device) != 0;
+        if (!first)
+            continue;
+        leat_arg *mine = leat_new_array(leat_arg, n + 2);
+        int m = 0;
+        for (int j = i; j < n; j++)
+            if (leat_out_ok(x[j]) && strcmp(x[j].node->device, x[i].node->device) == 0)
+                mine[m++] = leat_after(x[j]);
+        leat_device_enter(g, x[i].node->device);
+        args[k++] = leat_after(leat_op_at(at, g, "NoOp", mine));
+        leat_device_leave(g);
+        free(mine);
+    }
+}
+
 leat_out leat_group_at(leat_loc at, leat_graph *g, const leat_out *x, int n, const char *name)
 {
     leat_arg *args = leat_new_array(leat_arg, n + 2);
+    const char *device = NULL;
+    bool several = false;
     int k = 0;
-    for (int i = 0; i < n; i++)
-        if (x[i].node)
-            args[k++] = leat_after(x[i]);
-    args[k++] = leat_name(name ? name : "group_deps");
+    leat_name_scope_enter(g, name && name[0] ? name : "group_deps");
+    for (int i = 0; i < n; i++) {
+        if (!x[i].node)
+            continue;
+        args[k++] = leat_after(x[i]);
+        several |= device && strcmp(device, x[i].node->device) != 0;
+        device = x[i].node->device;
+    }
+    if (several) {
+        memset(args, 0, sizeof(*args) * (size_t)(n + 2));
+        group_by_device(at, g, x, n, args);
+        for (k = 0; args[k].kind; k++)
+            ;
+    }
+    args[k] = leat_name(leat_name_scope(g));
+    if (device && !several)
+        leat_device_enter(g, device);
     leat_out y = leat_op_at(at, g, "NoOp", args);
+    if (device && !several)
+        leat_device_leave(g);
+    leat_name_scope_leave(g);
     free(args);
     return y;
 }

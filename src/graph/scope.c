@@ -12,6 +12,11 @@ typedef struct device_scope {
     void *arg;
 } device_scope;
 
+typedef struct colocate_scope {
+    leat_node *with; /* NULL: nothing, a mistake was made */
+    int n_devices;   /* device scopes outside do not count: colocation is stronger */
+} colocate_scope;
+
 typedef struct control_scope {
     leat_node **nodes;
     int n;
@@ -23,7 +28,7 @@ struct leat_scopes {
     const char **names; /* full, with the slash at the end */
     device_scope *devices;
     control_scope *controls;
-    leat_node **colocate;
+    colocate_scope *colocate;
     int n_names, cap_names, n_devices, cap_devices, n_controls, cap_controls, n_colocate,
         cap_colocate;
 };
@@ -133,13 +138,22 @@ void leat_colocate_enter(leat_graph *g, leat_out with)
 {
     struct leat_scopes *s = g->scopes;
     leat_grow(s->colocate, s->n_colocate, s->cap_colocate);
-    s->colocate[s->n_colocate++] = leat_out_ok(with) ? with.node : NULL;
+    s->colocate[s->n_colocate++] =
+        (colocate_scope){leat_out_ok(with) ? with.node : NULL, s->n_devices};
 }
 
 void leat_colocate_leave(leat_graph *g)
 {
     if (g->scopes->n_colocate)
         g->scopes->n_colocate--;
+}
+
+static bool is_input(const leat_node *n, const leat_node *x)
+{
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i].node == x)
+            return true;
+    return false;
 }
 
 /* A dependency is implied if an input was made inside the scope: it waited already. */
@@ -151,14 +165,16 @@ static void apply_control(const struct leat_scopes *s, leat_node *n)
         for (int i = 0; i < n->n_in; i++)
             implied |= n->in[i].node && n->in[i].node->id >= scope->first_id;
         for (int i = 0; !implied && i < scope->n; i++)
-            leat_node_add_control(n, scope->nodes[i]);
+            if (!is_input(n, scope->nodes[i]))
+                leat_node_add_control(n, scope->nodes[i]);
     }
 }
 
-static leat_status apply_device(leat_graph *g, leat_node *n)
+/* The device scopes from `first` on. */
+static leat_status apply_device(leat_graph *g, leat_node *n, int first)
 {
     char text[160];
-    for (int i = g->scopes->n_devices - 1; i >= 0; i--) {
+    for (int i = g->scopes->n_devices - 1; i >= first; i--) {
         const device_scope *d = &g->scopes->devices[i];
         leat_device_name own, outer;
         if (d->fn) {
@@ -177,29 +193,81 @@ static leat_status apply_device(leat_graph *g, leat_node *n)
     return NULL;
 }
 
-/* A node colocated with another takes its device, and says so in _class. */
-static void apply_colocation(leat_graph *g, leat_node *n, leat_node *with)
+/* ---- Colocation: "loc:@name" in the attribute _class, and the other node's device ---- */
+
+typedef struct name_list {
+    const char **v; /* sorted */
+    int n, cap;
+} name_list;
+
+/* The node itself, or those that it is colocated with. */
+static void add_groups(leat_graph *g, leat_node *with, name_list *groups)
 {
     const leat_attr *theirs = leat_node_attr(with, "_class");
-    leat_attr a = {.name = "_class", .kind = LEAT_ARG_STRINGS, .n = 1};
-    const char *own = leat_arena_printf(&g->arena, "loc:@%s", with->name);
-    int size = (int)strlen(own);
-    a.strings = &own;
-    a.sizes = &size;
-    if (theirs)
-        a = *theirs;
-    leat_node_set_attr(n, &a);
-    n->device = with->device;
+    int n = theirs ? theirs->n : 1;
+    for (int i = 0; i < n; i++) {
+        const char *name =
+            theirs ? theirs->strings[i] : leat_arena_printf(&g->arena, "loc:@%s", with->name);
+        int at = 0, order = 1;
+        while (at < groups->n && (order = strcmp(groups->v[at], name)) < 0)
+            at++;
+        if (at < groups->n && order == 0)
+            continue;
+        leat_grow(groups->v, groups->n, groups->cap);
+        memmove(groups->v + at + 1, groups->v + at, sizeof(*groups->v) * (size_t)(groups->n - at));
+        groups->v[at] = name;
+        groups->n++;
+    }
+}
+
+static void colocate(leat_graph *g, leat_node *with, name_list *groups, const char **device)
+{
+    add_groups(g, with, groups);
+    if (with->device[0])
+        *device = with->device;
+}
+
+/* The variable that input a of n is a reference to, if the op wants references there. */
+static leat_node *ref_input(const leat_node *n, int a)
+{
+    return a < n->n_in && n->op->in[a].is_ref ? n->in[a].node : NULL;
+}
+
+/* n goes with what the open scopes say, and with the variables it has references to. The outermost
+ * that has a device decides. */
+static void apply_colocation(leat_graph *g, leat_node *n)
+{
+    const struct leat_scopes *s = g->scopes;
+    name_list groups = {0};
+    for (int a = n->op->n_in - 1; a >= 0; a--)
+        if (ref_input(n, a))
+            colocate(g, ref_input(n, a), &groups, &n->device);
+    for (int i = s->n_colocate - 1; i >= 0; i--)
+        if (s->colocate[i].with)
+            colocate(g, s->colocate[i].with, &groups, &n->device);
+    if (groups.n) {
+        leat_attr a = {.name = "_class", .kind = LEAT_ARG_STRINGS, .n = groups.n};
+        int *sizes = leat_new_array(int, groups.n);
+        for (int i = 0; i < groups.n; i++)
+            sizes[i] = (int)strlen(groups.v[i]);
+        a.strings = groups.v;
+        a.sizes = sizes;
+        leat_node_set_attr(n, &a);
+        free(sizes);
+    }
+    free(groups.v);
 }
 
 leat_status leat_scopes_apply(leat_graph *g, leat_node *n)
 {
-    leat_status s = apply_device(g, n);
-    if (s)
-        return s;
-    apply_control(g->scopes, n);
-    if (g->scopes->n_colocate && g->scopes->colocate[g->scopes->n_colocate - 1])
-        apply_colocation(g, n, g->scopes->colocate[g->scopes->n_colocate - 1]);
+    const struct leat_scopes *s = g->scopes;
+    int first = s->n_colocate ? s->colocate[s->n_colocate - 1].n_devices : 0;
+    for (int a = 0; a < n->op->n_in; a++)
+        if (ref_input(n, a)) /* as good as a scope inside all others */
+            first = s->n_devices;
+    LEAT_TRY(apply_device(g, n, first));
+    apply_control(s, n);
+    apply_colocation(g, n);
     return NULL;
 }
 
