@@ -1,0 +1,192 @@
+/* concat.c -- Concat, ConcatV2, ConcatOffset; Pack, which makes a dim of its own. */
+#include <stdlib.h>
+
+#include <leat/ops.h>
+#include "core/alloc.h"
+#include "ops/infer_util.h"
+
+/* Without the axis the rank is all that can be known. */
+static leat_status concat_rank(leat_infer *c, int first, int end)
+{
+    int rank = -1;
+    leat_shape s;
+    for (int i = first; rank < 0 && i < end; i++)
+        rank = leat_infer_in(c, i).rank;
+    LEAT_REQUIRE(rank != 0, INVALID_ARGUMENT, "Can't concatenate scalars (use tf.stack instead)");
+    for (int i = first; rank > 0 && i < end; i++)
+        LEAT_TRY(leat_infer_rank(c, i, rank, &s));
+    leat_infer_out(c, 0, leat_shape_unknown_dims(rank));
+    return NULL;
+}
+
+/* Values are inputs [first, end), the axis is input `at`. */
+static leat_status concat_inputs(leat_infer *c, int first, int end, int at)
+{
+    leat_shape out = leat_shape_unknown(), s;
+    int64_t axis, sum = 0;
+    LEAT_TRY(leat_infer_rank(c, at, 0, &s));
+    if (!leat_infer_int(c, at, &axis))
+        return concat_rank(c, first, end);
+    int64_t least = axis < 0 ? -axis : axis + 1;
+    for (int i = end - 1; i >= first; i--) {
+        s = leat_infer_in(c, i);
+        LEAT_REQUIRE(s.rank < 0 || s.rank >= least, INVALID_ARGUMENT,
+                     "Shape must be at least rank %" PRId64 " but is rank %d", least, s.rank);
+        int64_t part = -1;
+        if (s.rank >= 0) {
+            int64_t d = axis < 0 ? axis + s.rank : axis;
+            part = s.dim[d];
+            s.dim[d] = -1;
+            LEAT_TRY(leat_shape_merge(&s, &out, &out));
+        }
+        if (part < 0 || sum < 0)
+            sum = -1;
+        else
+            LEAT_TRY(leat_dim_add(sum, part, &sum));
+    }
+    if (out.rank >= 0)
+        out.dim[axis < 0 ? axis + out.rank : axis] = sum;
+    leat_infer_out(c, 0, out);
+    return NULL;
+}
+
+static leat_status concat_shape(leat_infer *c)
+{
+    return concat_inputs(c, 1, leat_infer_inputs(c), 0);
+}
+
+static leat_status concat_v2_shape(leat_infer *c)
+{
+    int n = leat_infer_inputs(c) - 1;
+    return concat_inputs(c, 0, n, n);
+}
+
+static leat_status offset_shape(leat_infer *c)
+{
+    for (int i = 1; i < leat_infer_inputs(c); i++)
+        leat_infer_out(c, i - 1, leat_infer_in(c, i));
+    return NULL;
+}
+
+static leat_status pack_shape(leat_infer *c)
+{
+    leat_shape s = leat_shape_unknown();
+    for (int i = leat_infer_inputs(c) - 1; i >= 0; i--) {
+        leat_shape x = leat_infer_in(c, i);
+        leat_status bad = leat_shape_merge(&x, &s, &s);
+        if (bad)
+            return leat_status_suffix(bad, "\n\tFrom merging shape %d with other shapes.", i);
+    }
+    if (s.rank < 0)
+        return NULL;
+    int64_t axis = leat_node_int(leat_infer_node(c), "axis");
+    LEAT_REQUIRE(axis >= -s.rank - 1 && axis <= s.rank, INVALID_ARGUMENT,
+                 "Invalid axis: %" PRId64 "; must be in [%d,%d)", axis, -s.rank - 1, s.rank + 1);
+    axis += axis < 0 ? s.rank + 1 : 0;
+    if (s.rank == LEAT_MAX_RANK)
+        return NULL;
+    leat_shape front = leat_shape_make((int)axis, s.dim);
+    front.dim[front.rank++] = leat_infer_inputs(c);
+    leat_infer_out(c, 0, leat_shape_concat(&front, &s, (int)axis));
+    return NULL;
+}
+
+/* The sizes along the axis, if they are known for all values; freed by the caller. */
+static int64_t *known_sizes(leat_grad *g, int first, int n, int at)
+{
+    const leat_node *node = leat_grad_node(g);
+    leat_out axis = leat_node_input(node, at);
+    const leat_tensor *t =
+        strcmp(leat_node_op(axis.node), "Const") == 0 ? leat_node_tensor(axis.node, "value") : NULL;
+    if (!t || t->count != 1)
+        return NULL;
+    int64_t *sizes = leat_new_array(int64_t, n);
+    for (int i = 0; i < n; i++) {
+        leat_shape s = leat_out_shape(leat_node_input(node, first + i));
+        int64_t d = leat_int_at(t, 0) + (leat_int_at(t, 0) < 0 ? s.rank : 0);
+        sizes[i] = s.rank > d && d >= 0 ? s.dim[d] : -1;
+        if (sizes[i] < 0) {
+            free(sizes);
+            return NULL;
+        }
+    }
+    return sizes;
+}
+
+/* What each value put in is cut out again: by one SplitV where all sizes are known. */
+static leat_status cut(leat_grad *g, int first, int n, int at)
+{
+    leat_graph *graph = leat_grad_graph(g);
+    leat_out dy = leat_grad_out(g, 0), axis = leat_cast(leat_grad_input(g, at), LEAT_INT32);
+    int64_t *sizes = known_sizes(g, first, n, at);
+    if (sizes) {
+        leat_out parts =
+            leat_split_v(dy, leat_int_vector_at(LEAT_AT, graph, LEAT_INT64, sizes, n), axis, n);
+        free(sizes);
+        for (int i = 0; i < n; i++)
+            LEAT_TRY(leat_grad_in(g, first + i, leat_output(parts, i)));
+        return NULL;
+    }
+    leat_out *x = leat_new_array(leat_out, n);
+    for (int i = 0; i < n; i++)
+        x[i] = leat_grad_input(g, first + i);
+    axis = leat_floor_mod(axis, leat_rank_of(x[0]));
+    leat_out shapes = LEAT_OPN("ShapeN", x, n);
+    for (int i = 0; i < n; i++)
+        x[i] = leat_output(shapes, i);
+    leat_out offsets =
+        leat_op_at(LEAT_AT, graph, "ConcatOffset", LEAT_ARGS(leat_in(axis), leat_ins(x, n)));
+    leat_status s = NULL;
+    for (int i = 0; !s && i < n; i++)
+        s = leat_grad_in(g, first + i, leat_slice(dy, leat_output(offsets, i), x[i]));
+    free(x);
+    return s;
+}
+
+static leat_status concat_grad(leat_grad *g)
+{
+    return cut(g, 1, leat_node_inputs(leat_grad_node(g)) - 1, 0);
+}
+
+static leat_status concat_v2_grad(leat_grad *g)
+{
+    int n = leat_node_inputs(leat_grad_node(g)) - 1;
+    return cut(g, 0, n, n);
+}
+
+static leat_status pack_grad(leat_grad *g)
+{
+    int n = leat_node_inputs(leat_grad_node(g));
+    leat_out parts = leat_unpack(leat_grad_out(g, 0), n, leat_node_int(leat_grad_node(g), "axis"));
+    for (int i = 0; i < n; i++)
+        LEAT_TRY(leat_grad_in(g, i, leat_output(parts, i)));
+    return NULL;
+}
+
+const leat_op_def leat_ops_concat[] = {
+    {.name = "Concat",
+     .inputs = "concat_dim: int32, values: N * T",
+     .outputs = "output: T",
+     .attrs = "N: int >= 2; T: type",
+     .shape = concat_shape,
+     .grad = concat_grad},
+    {.name = "ConcatV2",
+     .inputs = "values: N * T, axis: Tidx",
+     .outputs = "output: T",
+     .attrs = "N: int >= 2; T: type; Tidx: {int32, int64} = DT_INT32",
+     .shape = concat_v2_shape,
+     .grad = concat_v2_grad},
+    {.name = "ConcatOffset",
+     .inputs = "concat_dim: int32, shape: N * int32",
+     .outputs = "offset: N * int32",
+     .attrs = "N: int >= 2",
+     .shape = offset_shape,
+     .grad = leat_grad_none},
+    {.name = "Pack",
+     .inputs = "values: N * T",
+     .outputs = "output: T",
+     .attrs = "N: int >= 1; T: type; axis: int = 0",
+     .shape = pack_shape,
+     .grad = pack_grad},
+    {0},
+};
