@@ -1,5 +1,4 @@
-/* const.c -- Const, Placeholder, PlaceholderWithDefault, and the ends of a compiled graph: _Arg
- * brings a fed value in, _Retval takes a fetched one out. */
+/* const.c -- Const, Placeholder, PlaceholderWithDefault. */
 #include <leat/extend.h>
 
 #include "core/buffer.h"
@@ -52,17 +51,5 @@ const leat_op_def leat_ops_const[] = {
      .attrs = "dtype: type; shape: shape",
      .shape = placeholder_default_shape,
      .grad = pass_grad},
-    {.name = "_Arg",
-     .outputs = "output: T",
-     .attrs = "T: type; index: int >= 0",
-     .shape = leat_shape_any,
-     .grad = leat_grad_none,
-     .flags = LEAT_OP_STATEFUL},
-    {.name = "_Retval",
-     .inputs = "input: T",
-     .attrs = "T: type; index: int >= 0",
-     .shape = leat_shape_none,
-     .grad = leat_grad_none,
-     .flags = LEAT_OP_STATEFUL},
     {0},
 };

@@ -18,9 +18,17 @@ typedef struct leat_entry {
     bool dead;
 } leat_entry;
 
-void leat_entry_clear(leat_entry *e); /* lets go */
+static inline void leat_entry_clear(leat_entry *e) /* lets go */
+{
+    if (e->tensor)
+        leat_tensor_unref(e->tensor);
+    if (e->var)
+        leat_resource_unref(&e->var->base);
+    *e = (leat_entry){0};
+}
+leat_entry leat_entry_copy(const leat_entry *e); /* shares */
 
-typedef struct leat_step leat_step; /* one session run, or the part of it on this task */
+typedef struct leat_step leat_step; /* one run of a plan */
 
 /* A kernel bound to a node of a plan. */
 typedef struct leat_bound {
@@ -34,22 +42,29 @@ struct leat_kernel {
     const leat_bound *bound;
     leat_step *step;
     leat_device *device;
-    leat_entry *in;  /* n_in of them; the executor's */
-    leat_entry *out; /* n_out of them, empty at first */
-    leat_tensor **temps;
-    int n_temps, cap_temps;
-    leat_buffer **plan; /* for each output a buffer kept from earlier steps, or NULL */
+    leat_entry *in;  /* of the node's inputs; the executor's */
+    leat_entry *out; /* of the node's outputs, empty at first */
+    int n_in, n_out;
+    bool as_float;           /* small floats are floats to this run (via_float.c) */
+    struct leat_temp *temps; /* memory for this run only */
+    const int *slots;        /* for each output its place in kept, or -1; NULL: none */
+    leat_buffer **kept;      /* the memory plan's buffers, kept from step to step */
     void (*done)(leat_kernel *k, leat_status s); /* of an async kernel: set by the executor */
 };
 
-/* The kernel for this node on this kind of device; NOT_FOUND says which dtypes there are:
- * "No OpKernel was registered to support Op 'X' used by node y with these attrs". */
+/* The kernel for this node on this kind of device; NOT_FOUND says which there are: "No OpKernel
+ * was registered to support Op 'X' used by {{node y}} with these attrs: ...". */
 leat_status leat_kernel_find(const leat_node *n, const char *device_type,
                              const leat_kernel_def **out, bool *via_float_out) LEAT_MUST_CHECK;
 leat_status leat_kernel_bind(leat_bound *b, const leat_node *n,
                              const char *device_type) LEAT_MUST_CHECK;
 void leat_kernel_unbind(leat_bound *b);
+/* Every registered kernel names a known op and known type attributes, none is there twice. */
 leat_status leat_kernel_registry_check(void) LEAT_MUST_CHECK;
+/* Runs a synchronous kernel (through via_float.c where that is needed). */
+leat_status leat_kernel_run(leat_kernel *k) LEAT_MUST_CHECK;
+leat_status leat_kernel_run_via_float(leat_kernel *k) LEAT_MUST_CHECK;
+void leat_kernel_free_temps(leat_kernel *k);
 
 /* For kernels of our own, beyond extend.h. */
 leat_device *leat_kernel_device(leat_kernel *k);

@@ -1,0 +1,12 @@
+/* leat.h -- all of Leat's public interface. */
+#ifndef LEAT_LEAT_H
+#define LEAT_LEAT_H
+
+#include <leat/graph.h>
+#include <leat/nn.h>
+#include <leat/ops.h>
+#include <leat/session.h>
+#include <leat/status.h>
+#include <leat/tensor.h>
+
+#endif

@@ -1,0 +1,39 @@
+/* ends.c -- where values enter and leave a compiled graph: _Arg and _Retval for the caller's,
+ * _Send and _Recv for other devices'. */
+#include "kernels/cpu/cpu.h"
+#include "runtime/send_recv.h"
+#include "runtime/step.h"
+
+static leat_status index_init(const leat_node *n, void *state)
+{
+    *(int64_t *)state = leat_node_int(n, "index");
+    return NULL;
+}
+
+static leat_status arg_run(leat_kernel *k)
+{
+    leat_kernel_set(k, 0, leat_tensor_ref(k->step->feeds[*(int64_t *)leat_kernel_state(k)]));
+    return NULL;
+}
+
+static leat_status retval_run(leat_kernel *k)
+{
+    k->step->fetches[*(int64_t *)leat_kernel_state(k)] = leat_tensor_ref(leat_kernel_in(k, 0));
+    return NULL;
+}
+
+const leat_kernel_def leat_cpu_ends[] = {
+    {.op = "_Arg", .run = arg_run, .state_size = sizeof(int64_t), .init = index_init},
+    {.op = "_Retval", .run = retval_run, .state_size = sizeof(int64_t), .init = index_init},
+    {.op = "_Send",
+     .run = leat_send_run,
+     .state_size = sizeof(leat_edge_state),
+     .init = leat_edge_init,
+     .release = leat_edge_release},
+    {.op = "_Recv",
+     .run_async = leat_recv_run,
+     .state_size = sizeof(leat_edge_state),
+     .init = leat_edge_init,
+     .release = leat_edge_release},
+    {0},
+};

@@ -1,0 +1,36 @@
+/* ends.c -- where values enter and leave a compiled graph: _Arg and _Retval for what the caller
+ * feeds and fetches, _Send and _Recv for edges between devices. No user writes these. */
+#include <leat/extend.h>
+
+#define EDGE                                                                                       \
+    "tensor_name: string; send_device: string; send_device_incarnation: int; recv_device: "        \
+    "string; "                                                                                     \
+    "client_terminated: bool = false"
+
+const leat_op_def leat_ops_ends[] = {
+    {.name = "_Arg",
+     .outputs = "output: T",
+     .attrs = "T: type; index: int >= 0",
+     .shape = leat_shape_any,
+     .grad = leat_grad_none,
+     .flags = LEAT_OP_STATEFUL},
+    {.name = "_Retval",
+     .inputs = "input: T",
+     .attrs = "T: type; index: int >= 0",
+     .shape = leat_shape_none,
+     .grad = leat_grad_none,
+     .flags = LEAT_OP_STATEFUL},
+    {.name = "_Send",
+     .inputs = "tensor: T",
+     .attrs = "T: type; " EDGE,
+     .shape = leat_shape_none,
+     .grad = leat_grad_none,
+     .flags = LEAT_OP_STATEFUL},
+    {.name = "_Recv",
+     .outputs = "tensor: tensor_type",
+     .attrs = "tensor_type: type; " EDGE,
+     .shape = leat_shape_any,
+     .grad = leat_grad_none,
+     .flags = LEAT_OP_STATEFUL},
+    {0},
+};

@@ -1,0 +1,63 @@
+/* pass.h -- from a graph and what is asked of it to graphs that executors run.
+ *
+ * A pass is one function in one file; compile.c in runtime lists them in order. They work on a
+ * copy of the part of the graph that a run needs, with _Arg nodes for what is fed and _Retval
+ * nodes for what is fetched. A node that a pass removes is marked dead; nodes are only added at
+ * the end, so ids may come out of order: use leat_pass_order where inputs must come first.
+ */
+#ifndef LEAT_PASS_H
+#define LEAT_PASS_H
+
+#include "graph/graph_int.h"
+
+struct leat_device;
+
+typedef struct leat_compile {
+    leat_graph *graph; /* the copy; owned */
+    const leat_graph *source;
+    struct leat_device *const *devices;
+    int n_devices;
+    bool soft_placement, log_placement, no_optimization;
+    /* Runs the nodes that these constants need and gives their values; set by the runtime. */
+    leat_status (*evaluate)(const struct leat_compile *c, const leat_out *x, int n,
+                            leat_tensor **values_out);
+    void *arg; /* evaluate's */
+} leat_compile;
+
+/* What a run is asked for; ids and indices are those of the source graph. */
+typedef struct leat_request {
+    const leat_out *feeds, *fetches, *targets;
+    int n_feeds, n_fetches, n_targets;
+    bool feed_later; /* partial runs: _Arg nodes wait for their values */
+} leat_request;
+
+/* prune.c: makes c->graph, with what the request needs. */
+leat_status leat_pass_prune(leat_compile *c, const leat_request *q) LEAT_MUST_CHECK;
+/* place.c: every node gets the full name of a device. */
+leat_status leat_pass_place(leat_compile *c) LEAT_MUST_CHECK;
+/* partition.c: one graph for each device that has nodes, with _Send and _Recv nodes where an edge
+ * crosses. Gives an array with one (or NULL) for each of c->devices; each to be freed by
+ * leat_graph_free, the array by free(). */
+leat_status leat_pass_partition(leat_compile *c, leat_graph ***parts_out) LEAT_MUST_CHECK;
+
+/* Copies a node into another graph without its edges, under the same name; its shapes are kept. */
+leat_node *leat_node_clone(leat_graph *to, const leat_node *n);
+/* Live nodes, inputs first (back edges of loops do not count). Free with free(). */
+leat_node **leat_pass_order(const leat_graph *g, int *count_out);
+
+/* Who uses what: for each node id the edges that leave it. */
+typedef struct leat_use {
+    leat_node *node;
+    int input;  /* -1: control */
+    int output; /* of the node that is used; -1: control */
+} leat_use;
+typedef struct leat_uses {
+    leat_use *v;
+    int *at; /* uses of node id i are v[at[i]] .. v[at[i + 1] - 1] */
+} leat_uses;
+leat_uses leat_uses_of(const leat_graph *g);
+void leat_uses_free(leat_uses *u);
+/* Every use of output x becomes one of y. Controls that waited for x's node are not changed. */
+void leat_replace_uses(const leat_uses *u, leat_out x, leat_out y);
+
+#endif

@@ -1,0 +1,135 @@
+/* prune.c -- copies what a run needs: everything above the fetches and targets, up to the feeds. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/buffer.h"
+#include "passes/pass.h"
+
+typedef struct pruner {
+    leat_compile *c;
+    const leat_request *q;
+    const leat_graph *from;
+    leat_node **copy; /* by id in the source; NULL: not needed */
+    int *stack, n_stack;
+    leat_node **args; /* one for each feed */
+} pruner;
+
+/* The feed that stands for this output, or -1. */
+static int feed_of(const pruner *p, leat_out x)
+{
+    for (int i = 0; i < p->q->n_feeds; i++)
+        if (p->q->feeds[i].node == x.node && p->q->feeds[i].index == x.index)
+            return i;
+    return -1;
+}
+
+static void need(pruner *p, const leat_node *n)
+{
+    if (p->copy[n->id])
+        return;
+    p->copy[n->id] = leat_node_clone(p->c->graph, n);
+    p->stack[p->n_stack++] = n->id;
+}
+
+static void need_all(pruner *p)
+{
+    while (p->n_stack) {
+        const leat_node *n = p->from->nodes[p->stack[--p->n_stack]];
+        for (int i = 0; i < n->n_in; i++)
+            if (n->in[i].node && feed_of(p, n->in[i]) < 0)
+                need(p, n->in[i].node);
+        for (int i = 0; i < n->n_controls; i++)
+            need(p, n->controls[i]);
+    }
+}
+
+static leat_status end_node(pruner *p, const char *op, const char *name, leat_dtype t, int index,
+                            leat_out in, leat_node **out)
+{
+    const leat_attr attrs[2] = {{.name = "T", .kind = LEAT_ARG_TYPE, .i = t},
+                                {.name = "index", .kind = LEAT_ARG_INT, .i = index}};
+    leat_node_spec spec = {.op = op,
+                           .name = name,
+                           .in = &in,
+                           .n_in = in.node != NULL,
+                           .attrs = attrs,
+                           .n_attrs = 2,
+                           .exact_name = true};
+    return leat_graph_add(p->c->graph, &spec, out);
+}
+
+static leat_status make_args(pruner *p)
+{
+    for (int i = 0; i < p->q->n_feeds; i++) {
+        leat_out x = p->q->feeds[i];
+        leat_dtype t = leat_dtype_base(leat_out_dtype(x));
+        char *name =
+            leat_arena_printf(&p->c->graph->arena, "_arg_%s_%d_%d", x.node->name, x.index, i);
+        LEAT_TRY(end_node(p, p->q->feed_later ? "_LateArg" : "_Arg", name, t, i, (leat_out){0},
+                          &p->args[i]));
+        p->args[i]->out_shapes[0] = leat_shape_unknown(); /* any shape that fits may be fed */
+        p->args[i]->device = leat_arena_strdup(&p->c->graph->arena, x.node->device);
+    }
+    return NULL;
+}
+
+static leat_out mapped(const pruner *p, leat_out x)
+{
+    int feed = feed_of(p, x);
+    return feed >= 0 ? (leat_out){p->args[feed], 0} : (leat_out){p->copy[x.node->id], x.index};
+}
+
+/* The copies get the copies of their inputs. */
+static leat_status connect(pruner *p)
+{
+    for (int id = 0; id < p->from->n_nodes; id++) {
+        leat_node *n = p->copy[id];
+        const leat_node *was = p->from->nodes[id];
+        if (!n)
+            continue;
+        for (int i = 0; i < was->n_in; i++) {
+            LEAT_REQUIRE(was->in[i].node, INVALID_ARGUMENT, "Node %s lacks input %d", was->name, i);
+            n->in[i] = mapped(p, was->in[i]);
+            LEAT_REQUIRE(!leat_dtype_is_ref(leat_out_dtype(was->in[i])) ||
+                             leat_dtype_is_ref(leat_out_dtype(n->in[i])) ||
+                             feed_of(p, was->in[i]) >= 0,
+                         INTERNAL, "Node %s lost a reference", n->name);
+        }
+        for (int i = 0; i < was->n_controls; i++)
+            leat_node_add_control(n, p->copy[was->controls[i]->id]);
+    }
+    for (int i = 0; i < p->q->n_fetches; i++) {
+        leat_out x = p->q->fetches[i];
+        leat_node *ret;
+        char *name =
+            leat_arena_printf(&p->c->graph->arena, "_retval_%s_%d_%d", x.node->name, x.index, i);
+        LEAT_TRY(end_node(p, "_Retval", name, leat_dtype_base(leat_out_dtype(x)), i, mapped(p, x),
+                          &ret));
+        ret->device = leat_arena_strdup(&p->c->graph->arena, x.node->device);
+    }
+    return NULL;
+}
+
+leat_status leat_pass_prune(leat_compile *c, const leat_request *q)
+{
+    pruner p = {.c = c, .q = q, .from = c->source};
+    c->graph = leat_graph_new();
+    c->graph->producer = c->source->producer;
+    p.copy = leat_new_array(leat_node *, p.from->n_nodes + 1);
+    p.stack = leat_new_array(int, p.from->n_nodes + 1);
+    p.args = leat_new_array(leat_node *, q->n_feeds + 1);
+    leat_status s = make_args(&p);
+    for (int i = 0; i < q->n_fetches; i++)
+        if (feed_of(&p, q->fetches[i]) < 0)
+            need(&p, q->fetches[i].node);
+    for (int i = 0; i < q->n_targets; i++)
+        need(&p, q->targets[i].node);
+    need_all(&p);
+    if (!s)
+        s = connect(&p);
+    free(p.copy);
+    free(p.stack);
+    free(p.args);
+    return s;
+}

@@ -1,0 +1,422 @@
+/* executor.c -- runs the nodes of a graph as their inputs come; see executor_int.h for the rules.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/block.h"
+#include "core/threadpool.h"
+#include "runtime/executor_int.h"
+#include "runtime/send_recv.h"
+
+enum {
+    LOCAL_OUTPUTS = 8, /* outputs that fit on the stack */
+    CHECK_EVERY = 64,  /* tasks between two looks at the clock */
+};
+
+/* An async kernel under way. */
+typedef struct async_run {
+    leat_kernel k; /* first: done gets this address */
+    leat_run *run;
+    task t;
+    int64_t started;
+    size_t size;
+    struct async_run *next, *prev; /* of run->waiting */
+    atomic_int turns; /* who comes second, the starter or done, goes on with the successors */
+    leat_status status;
+    leat_entry out[];
+} async_run;
+
+static void work(leat_run *r, task_list *ready);
+
+void leat_task_push(task_list *l, exec_node *n, iteration *it)
+{
+    leat_grow(l->v, l->n, l->cap);
+    l->v[l->n++] = (task){n, it};
+}
+
+static void end_active(leat_run *r)
+{
+    leat_step *step = r->step;
+    if (atomic_fetch_sub_explicit(&r->active, 1, memory_order_acq_rel) != 1)
+        return;
+    if (r->executor->has_flow)
+        leat_flow_clear(r);
+    if (atomic_fetch_sub_explicit(&step->running, 1, memory_order_acq_rel) == 1)
+        leat_event_set(&step->done);
+}
+
+static void fail(leat_run *r, const exec_node *n, leat_status s)
+{
+    const char *name = n->bound.node->name;
+    if (!strstr(leat_status_message(s), "[[{{node "))
+        s = leat_status_suffix(s, "\n\t [[{{node %s}}]]", name);
+    leat_step_fail(r->step, s);
+}
+
+/* ---- Delivering outputs ---- */
+
+static void arrive(iteration *root, exec_node *dst, task_list *ready)
+{
+    if (dst->pending == 1 ||
+        atomic_fetch_sub_explicit(&root->pending[dst->local], 1, memory_order_acq_rel) == 1)
+        leat_task_push(ready, dst, root);
+}
+
+static leat_status missing(const exec_node *n, int out)
+{
+    return leat_error(INTERNAL, "Missing %d-th output from {{node %s}}", out, n->bound.node->name);
+}
+
+/* In graphs without flow ops. */
+static leat_status propagate(leat_run *r, exec_node *n, leat_entry *out, task_list *ready)
+{
+    exec_node *nodes = r->executor->nodes;
+    for (int i = 0; i < n->n_edges; i++) {
+        const exec_edge *e = &n->edges[i];
+        exec_node *dst = &nodes[e->node];
+        if (e->out >= 0) {
+            leat_entry *to = &r->root.entries[dst->in_at + e->slot];
+            if (!out[e->out].tensor && !out[e->out].var)
+                return missing(n, e->out);
+            *to = e->last ? out[e->out] : leat_entry_copy(&out[e->out]);
+            if (e->last)
+                out[e->out] = (leat_entry){0};
+        }
+        arrive(&r->root, dst, ready);
+    }
+    return NULL;
+}
+
+static void clear_entries(leat_entry *e, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (e[i].tensor || e[i].var)
+            leat_entry_clear(&e[i]);
+        else
+            e[i].dead = false;
+}
+
+static void deliver(leat_run *r, task t, leat_entry *out, bool dead, task_list *ready)
+{
+    exec_node *n = t.node;
+    leat_status s = r->executor->has_flow ? leat_flow_propagate(r, t, out, dead, ready)
+                                          : propagate(r, n, out, ready);
+    clear_entries(out, n->n_out);
+    if (s)
+        fail(r, n, s);
+}
+
+/* ---- Running one node ---- */
+
+/* References become values where the op asks for values. */
+static leat_status read_refs(exec_node *n, leat_entry *in)
+{
+    const leat_node *node = n->bound.node;
+    int at = 0;
+    for (int a = 0; a < node->op->n_in; a++) {
+        const leat_arg_info *arg = &node->op->in[a];
+        int count = arg->number_attr >= 0 ? (int)node->attrs[arg->number_attr].i
+                    : arg->list_attr >= 0 ? node->attrs[arg->list_attr].n
+                                          : 1;
+        for (int i = 0; i < count; i++, at++) {
+            leat_variable *v = in[at].var;
+            if (!v || arg->is_ref)
+                continue;
+            LEAT_TRY(leat_variable_read(v, &in[at].tensor));
+            leat_resource_unref(&v->base);
+            in[at].var = NULL;
+        }
+    }
+    return NULL;
+}
+
+static int64_t output_bytes(const leat_entry *out, int n)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < n; i++)
+        if (out[i].tensor)
+            bytes += (int64_t)leat_tensor_bytes(out[i].tensor);
+    return bytes;
+}
+
+static void trace(leat_run *r, const exec_node *n, const leat_entry *out, int64_t started)
+{
+    leat_trace_node(r->step->trace, n->bound.node, r->executor->device->name, started,
+                    leat_now_ns(), output_bytes(out, n->n_out));
+}
+
+static void unlink_waiting(async_run *a)
+{
+    leat_run *r = a->run;
+    pthread_mutex_lock(&r->wait_lock);
+    if (a->prev)
+        a->prev->next = a->next;
+    else
+        r->waiting = a->next;
+    if (a->next)
+        a->next->prev = a->prev;
+    pthread_mutex_unlock(&r->wait_lock);
+}
+
+/* The kernel has called done, and start_async has returned. */
+static void finish_async(async_run *a, task_list *ready)
+{
+    leat_run *r = a->run;
+    exec_node *n = a->t.node;
+    leat_kernel_free_temps(&a->k);
+    if (r->step->trace)
+        trace(r, n, a->out, a->started);
+    if (a->status) {
+        fail(r, n, a->status);
+        clear_entries(a->out, n->n_out);
+    } else {
+        bool dead = a->out[0].dead && n->n_out > 0;
+        deliver(r, a->t, a->out, dead, ready);
+    }
+    clear_entries(a->k.in, n->n_in);
+    if (r->executor->has_flow)
+        leat_flow_task_done(r, a->t.it, ready);
+    leat_block_free(a, a->size);
+}
+
+static void async_job(void *arg)
+{
+    async_run *a = arg;
+    leat_run *r = a->run;
+    task_list ready = {0};
+    finish_async(a, &ready);
+    work(r, &ready);
+    free(ready.v);
+    end_active(r);
+}
+
+static void async_done(leat_kernel *k, leat_status s)
+{
+    async_run *a = (async_run *)k;
+    a->status = s;
+    unlink_waiting(a);
+    if (atomic_fetch_add(&a->turns, 1) == 1) /* later, in some other thread */
+        leat_pool_submit(a->run->executor->device->inter, async_job, a);
+}
+
+static void start_async(leat_run *r, task t, leat_entry *in, task_list *ready)
+{
+    exec_node *n = t.node;
+    size_t size = sizeof(async_run) + sizeof(leat_entry) * (size_t)(n->n_out + 1);
+    async_run *a = leat_block_alloc(size);
+    memset(a, 0, size);
+    a->k = (leat_kernel){.bound = &n->bound,
+                         .step = r->step,
+                         .device = r->executor->device,
+                         .in = in,
+                         .out = a->out,
+                         .n_in = n->n_in,
+                         .n_out = n->n_out,
+                         .done = async_done};
+    a->run = r;
+    a->t = t;
+    a->size = size;
+    a->started = r->step->trace ? leat_now_ns() : 0;
+    atomic_fetch_add_explicit(&r->active, 1, memory_order_relaxed);
+    pthread_mutex_lock(&r->wait_lock);
+    a->next = r->waiting;
+    if (a->next)
+        a->next->prev = a;
+    r->waiting = a;
+    pthread_mutex_unlock(&r->wait_lock);
+    n->bound.def->run_async(&a->k);
+    if (atomic_fetch_add(&a->turns, 1) == 1) { /* done was called already */
+        finish_async(a, ready);
+        end_active(r); /* never the last: this thread is at work */
+    }
+}
+
+static bool comes_dead(const exec_node *n, const iteration *it, const leat_entry *in)
+{
+    if (n->kind == EXEC_TRIGGER)
+        return false;
+    if (n->kind == EXEC_MERGE) {
+        for (int i = 0; i < n->n_in; i++)
+            if (in[i].tensor || in[i].var)
+                return false;
+        return true;
+    }
+    bool dead = atomic_load_explicit(&it->dead[n->local], memory_order_relaxed);
+    for (int i = 0; i < n->n_in; i++)
+        dead |= in[i].dead;
+    return dead;
+}
+
+static void run_sync(leat_run *r, task t, leat_entry *in, task_list *ready)
+{
+    exec_node *n = t.node;
+    leat_entry few[LOCAL_OUTPUTS], *out = few;
+    if (n->n_out > LOCAL_OUTPUTS)
+        out = leat_new_array(leat_entry, n->n_out);
+    else
+        memset(few, 0, sizeof(*few) * (size_t)n->n_out);
+    leat_kernel k = {.bound = &n->bound,
+                     .step = r->step,
+                     .device = r->executor->device,
+                     .in = in,
+                     .out = out,
+                     .n_in = n->n_in,
+                     .n_out = n->n_out,
+                     .slots = n->slots,
+                     .kept = r->kept};
+    int64_t started = r->step->trace ? leat_now_ns() : 0;
+    leat_status s = leat_kernel_run(&k);
+    if (r->step->trace)
+        trace(r, n, out, started);
+    /* Inputs go first: what they alone held can be used again by the successors. */
+    clear_entries(in, n->n_in);
+    if (s) {
+        fail(r, n, s);
+        clear_entries(out, n->n_out);
+    } else {
+        deliver(r, t, out, false, ready);
+    }
+    if (out != few)
+        free(out);
+}
+
+static void run_task(leat_run *r, task t, task_list *ready)
+{
+    exec_node *n = t.node;
+    leat_entry *in = t.it->entries + n->in_at;
+    bool flow = r->executor->has_flow;
+    leat_status s = NULL;
+    if (leat_step_cancelled(r->step)) {
+        clear_entries(in, n->n_in);
+    } else if (flow && comes_dead(n, t.it, in)) {
+        leat_entry none[LOCAL_OUTPUTS] = {{0}};
+        clear_entries(in, n->n_in);
+        /* A dead _Send still tells the other side. */
+        leat_entry *out = n->n_out > LOCAL_OUTPUTS ? leat_new_array(leat_entry, n->n_out) : none;
+        if (leat_node_is(n->bound.node, "_Send"))
+            leat_send_dead(&n->bound, r->step);
+        deliver(r, t, out, true, ready);
+        if (out != none)
+            free(out);
+    } else if (n->in_refs && (s = read_refs(n, in))) {
+        clear_entries(in, n->n_in);
+        fail(r, n, s);
+    } else if (n->async) {
+        start_async(r, t, in, ready);
+        return;
+    } else {
+        run_sync(r, t, in, ready);
+    }
+    if (flow)
+        leat_flow_task_done(r, t.it, ready);
+}
+
+/* ---- Threads ---- */
+
+static void job_run(void *arg)
+{
+    struct job *j = arg;
+    leat_run *r = j->run;
+    task_list ready = {0};
+    leat_task_push(&ready, j->t.node, j->t.it);
+    if (j->t.it != &r->root)
+        free(j);
+    work(r, &ready);
+    free(ready.v);
+    end_active(r);
+}
+
+static void hand_over(leat_run *r, task t)
+{
+    struct job *j =
+        t.it == &r->root ? &r->jobs[t.node - r->executor->nodes] : leat_xmalloc(sizeof(struct job));
+    *j = (struct job){r, t};
+    atomic_fetch_add_explicit(&r->active, 1, memory_order_relaxed);
+    leat_pool *pool = r->executor->device->inter;
+    if (t.node->blocks)
+        leat_pool_submit_blocking(pool, job_run, j);
+    else
+        leat_pool_submit(pool, job_run, j);
+}
+
+/* Keeps one expensive task, hands the others over; those that block never run here. */
+static void share(leat_run *r, task_list *ready)
+{
+    bool kept = false;
+    bool helpers = leat_pool_size(r->executor->device->inter) > 0;
+    for (int i = ready->n - 1; i >= 0; i--) {
+        exec_node *n = ready->v[i].node;
+        if (!n->blocks && (!n->expensive || !helpers || !kept)) {
+            kept |= n->expensive;
+            continue;
+        }
+        task t = ready->v[i];
+        memmove(ready->v + i, ready->v + i + 1, sizeof(task) * (size_t)(ready->n - i - 1));
+        ready->n--;
+        hand_over(r, t);
+    }
+}
+
+static void look_at_clock(leat_run *r)
+{
+    leat_step *s = r->step;
+    if (s->deadline_ns && leat_now_ns() > s->deadline_ns && !leat_step_cancelled(s))
+        leat_step_fail(
+            s, leat_error(DEADLINE_EXCEEDED, "Timed out: the step ran longer than its time"));
+}
+
+static void work(leat_run *r, task_list *ready)
+{
+    int count = 0;
+    while (ready->n) {
+        task t = ready->v[--ready->n];
+        if (t.node->blocks && ready->n) { /* others need not wait for it */
+            hand_over(r, t);
+            continue;
+        }
+        int before = ready->n;
+        run_task(r, t, ready);
+        if (ready->n > before + 1 || (ready->n > 1 && ready->n > before))
+            share(r, ready);
+        if (++count % CHECK_EVERY == 0)
+            look_at_clock(r);
+    }
+}
+
+void leat_run_start(leat_run *r, leat_step *step)
+{
+    leat_executor *e = r->executor;
+    r->step = step;
+    atomic_store_explicit(&r->active, 1, memory_order_relaxed);
+    const exec_frame *root = &e->frames[0];
+    memcpy(r->root.pending, root->pending, sizeof(int) * (size_t)root->n_nodes);
+    if (e->has_flow) {
+        memset((void *)r->root.dead, 0, (size_t)root->n_nodes);
+        memset(r->root.dead_inputs, 0, sizeof(int) * (size_t)root->n_nodes);
+    }
+    task_list ready = r->spare;
+    r->spare = (task_list){0};
+    for (int i = e->n_roots - 1; i >= 0; i--)
+        leat_task_push(&ready, &e->nodes[e->roots[i]], &r->root);
+    if (ready.n > 1)
+        share(r, &ready);
+    work(r, &ready);
+    r->spare = ready;
+    end_active(r);
+}
+
+void leat_run_waiting(leat_run *r, char *buf, size_t n)
+{
+    size_t at = 0;
+    buf[0] = 0;
+    pthread_mutex_lock(&r->wait_lock);
+    for (async_run *a = r->waiting; a && at + 4 < n; a = a->next) {
+        const leat_node *node = a->t.node->bound.node;
+        int w = snprintf(buf + at, n - at, "%s%s (%s)", at ? ", " : "", node->name,
+                         node->op->def->name);
+        at += w > 0 ? (size_t)w : 0;
+    }
+    pthread_mutex_unlock(&r->wait_lock);
+}

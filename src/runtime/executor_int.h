@@ -1,0 +1,125 @@
+/* executor_int.h -- the executor from the inside: executor.c makes and runs it, executor_flow.c
+ * knows frames, iterations and dead values.
+ *
+ * 1. A node runs once in an iteration of its frame, when all its inputs have come; a Merge, when
+ *    one live input has come, or all have come dead.
+ * 2. The root frame has one iteration, whose memory belongs to the run. In graphs without flow ops
+ *    nothing else exists, and inputs are counted down without a lock.
+ * 3. In graphs with flow ops every hand-over is made under the run's flow lock; kernels run
+ *    without it.
+ * 4. run->active counts the threads at work on the run and the async kernels under way. Whoever
+ *    brings it to zero ends the run.
+ */
+#ifndef LEAT_EXECUTOR_INT_H
+#define LEAT_EXECUTOR_INT_H
+
+#include "runtime/executor.h"
+
+typedef struct exec_edge {
+    int node;  /* where it leads */
+    int slot;  /* which input there; -1: control */
+    int out;   /* which output it comes from; -1: control */
+    bool last; /* the last edge of this output: the value moves */
+} exec_edge;
+
+enum exec_kind {
+    EXEC_PLAIN,
+    EXEC_SWITCH,
+    EXEC_MERGE,
+    EXEC_ENTER,
+    EXEC_EXIT,
+    EXEC_NEXT,
+    EXEC_TRIGGER
+};
+
+typedef struct exec_node {
+    leat_bound bound;
+    exec_edge *edges; /* by output, control edges last */
+    int n_edges, n_in, n_out;
+    int in_at;   /* place of its inputs among its frame's entries */
+    int local;   /* place among its frame's nodes */
+    int frame;   /* static frame */
+    int pending; /* inputs, data and control, that must come */
+    int n_controls;
+    uint8_t kind; /* exec_kind */
+    bool expensive, async, blocks;
+    bool in_refs;     /* some input may be a reference that must be read first */
+    bool constant;    /* Enter of a loop invariant */
+    int child_frame;  /* Enter: the static frame that it leads to */
+    int parallel;     /* Enter: parallel_iterations */
+    const int *slots; /* memory plan: for each output, or NULL */
+} exec_node;
+
+/* A frame as it stands in the graph. */
+typedef struct exec_frame {
+    const char *name;
+    int parent; /* -1: the root */
+    int n_nodes, n_entries;
+    int n_enters; /* Enter nodes that lead here */
+    int *pending; /* of each of its nodes, to begin an iteration */
+} exec_frame;
+
+struct leat_executor {
+    leat_graph *graph;
+    leat_device *device;
+    exec_node *nodes;
+    int n_nodes;
+    exec_frame *frames; /* 0 is the root */
+    int n_frames;
+    int *roots; /* nodes without inputs */
+    int n_roots;
+    int n_slots; /* of the memory plan */
+    bool has_flow;
+    leat_arena arena;
+};
+
+typedef struct iteration {
+    leat_entry *entries;
+    atomic_int *pending;
+    atomic_uchar *dead; /* a control input came dead */
+    int *dead_inputs;   /* of Merge nodes: data inputs that came dead; NULL without flow */
+    int64_t number;
+    int busy; /* tasks and child frames alive in it (not counted in the root) */
+    struct live_frame *frame;
+} iteration;
+
+typedef struct task {
+    exec_node *node;
+    iteration *it;
+} task;
+
+/* Tasks that a thread has ready; a stack. */
+typedef struct task_list {
+    task *v;
+    int n, cap;
+} task_list;
+
+struct leat_run {
+    leat_executor *executor;
+    leat_step *step;
+    iteration root;
+    leat_buffer **kept; /* memory plan's buffers */
+    struct job {
+        leat_run *run;
+        task t;
+    } * jobs;        /* one for each node: to hand it to another thread */
+    task_list spare; /* the starting thread's stack, kept between steps */
+    atomic_int active;
+    pthread_mutex_t flow;      /* guards frames and iterations; see 3 */
+    struct live_frame *frames; /* live ones, linked; besides the root */
+    pthread_mutex_t wait_lock; /* guards waiting */
+    struct async_run *waiting; /* async kernels under way, linked */
+};
+
+void leat_task_push(task_list *l, exec_node *n, iteration *it);
+/* Delivers a node's outputs in a graph with flow ops; new tasks go to `ready`. Clears out. */
+leat_status leat_flow_propagate(leat_run *r, task t, leat_entry *out, bool dead, task_list *ready);
+/* One task of `it` has ended. */
+void leat_flow_task_done(leat_run *r, iteration *it, task_list *ready);
+void leat_flow_clear(leat_run *r); /* after a failed step: frees what is left */
+void leat_iteration_init(const leat_executor *e, int frame, iteration *it);
+void leat_iteration_release(const leat_executor *e, int frame, iteration *it);
+/* Finds the static frame of every node. */
+leat_status leat_flow_frames(leat_executor *e) LEAT_MUST_CHECK;
+
+#endif

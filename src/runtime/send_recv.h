@@ -1,0 +1,21 @@
+/* send_recv.h -- the two ends of an edge between devices, as kernels of any device use them. */
+#ifndef LEAT_SEND_RECV_H
+#define LEAT_SEND_RECV_H
+
+#include "runtime/kernel_int.h"
+#include "runtime/rendezvous.h"
+
+/* The state of _Send and _Recv kernels. */
+typedef struct leat_edge_state {
+    char *text;
+    leat_rendezvous_key key;
+} leat_edge_state;
+
+leat_status leat_edge_init(const leat_node *n, void *state);
+void leat_edge_release(void *state);
+leat_status leat_send_run(leat_kernel *k);
+void leat_recv_run(leat_kernel *k);
+void leat_send_dead(const leat_bound *b,
+                    leat_step *step); /* tells the other side that nothing comes */
+
+#endif

@@ -1,0 +1,317 @@
+/* session.c -- sessions in this process: devices, the plan cache, runs. */
+#include <leat/session.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/alloc.h"
+#include "core/threadpool.h"
+#include "runtime/plan.h"
+#include "runtime/session_int.h"
+
+leat_status leat_session_open_with(leat_graph *g, const leat_session_options *options,
+                                   leat_session **session_out)
+{
+    leat_session_options o = options ? *options : (leat_session_options){0};
+    LEAT_REQUIRE(!o.target || !o.target[0], UNIMPLEMENTED,
+                 "No session of this kind can be opened: target \"%s\"", o.target);
+    LEAT_REQUIRE(o.cpu_devices >= 0 && o.cpu_devices <= 256, INVALID_ARGUMENT,
+                 "A session has 1 to 256 CPU devices, not %d", o.cpu_devices);
+    LEAT_REQUIRE(o.intra_op_threads >= 0 && o.inter_op_threads >= 0, INVALID_ARGUMENT,
+                 "Thread counts cannot be negative: intra %d, inter %d", o.intra_op_threads,
+                 o.inter_op_threads);
+    LEAT_TRY(leat_isa_check());
+    int cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    cores = cores < 1 ? 1 : cores;
+    leat_session *s = leat_new(leat_session);
+    s->graph = g;
+    s->options = o;
+    s->n_devices = o.cpu_devices ? o.cpu_devices : 1;
+    int intra = o.intra_op_threads ? o.intra_op_threads : cores / s->n_devices;
+    int inter = o.inter_op_threads ? o.inter_op_threads : cores;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->idle, NULL);
+    s->pool = leat_pool_new(inter - 1, "leat");
+    s->devices = leat_new_array(leat_device *, s->n_devices);
+    s->device_names = leat_new_array(const char *, s->n_devices);
+    for (int i = 0; i < s->n_devices; i++) {
+        s->devices[i] = leat_cpu_device_new("localhost", 0, i, intra < 1 ? 1 : intra, s->pool);
+        s->device_names[i] = s->devices[i]->name;
+    }
+    *session_out = s;
+    return NULL;
+}
+
+/* ---- Plans ---- */
+
+static size_t key_put(int32_t *key, size_t n, const leat_out *x, int count)
+{
+    key[n++] = count;
+    for (int i = 0; i < count; i++) {
+        key[n++] = x[i].node->id;
+        key[n++] = x[i].index;
+    }
+    return n;
+}
+
+static leat_status check_out(const leat_session *s, leat_out x, const char *what, bool control)
+{
+    LEAT_REQUIRE(x.node, INVALID_ARGUMENT, "A tensor to be %s is none of the graph's", what);
+    LEAT_REQUIRE(x.node->graph == s->graph, INVALID_ARGUMENT,
+                 "Tensor %s:%d, to be %s, is of another graph", x.node->name, x.index, what);
+    LEAT_REQUIRE(x.node->id >= 0, INVALID_ARGUMENT,
+                 "A tensor to be %s was never made: the graph has a mistake", what);
+    LEAT_REQUIRE(control || (x.index >= 0 && x.index < x.node->n_out), INVALID_ARGUMENT,
+                 "%s:%d cannot be %s: node %s has %d outputs", x.node->name, x.index, what,
+                 x.node->name, x.node->n_out);
+    return NULL;
+}
+
+static leat_status check_request(const leat_session *s, const leat_request *q)
+{
+    if (s->graph->status)
+        return leat_status_copy(s->graph->status);
+    for (int i = 0; i < q->n_feeds; i++) {
+        LEAT_TRY(check_out(s, q->feeds[i], "fed", false));
+        for (int j = 0; j < i; j++)
+            LEAT_REQUIRE(q->feeds[i].node != q->feeds[j].node ||
+                             q->feeds[i].index != q->feeds[j].index,
+                         INVALID_ARGUMENT, "Tensor %s:%d is fed twice", q->feeds[i].node->name,
+                         q->feeds[i].index);
+    }
+    for (int i = 0; i < q->n_fetches; i++)
+        LEAT_TRY(check_out(s, q->fetches[i], "fetched", false));
+    for (int i = 0; i < q->n_targets; i++)
+        LEAT_TRY(check_out(s, q->targets[i], "run", true));
+    LEAT_REQUIRE(q->n_fetches + q->n_targets > 0, INVALID_ARGUMENT,
+                 "Must specify at least one target to fetch or execute.");
+    return NULL;
+}
+
+static leat_status compile(leat_session *s, const leat_request *q, leat_plan **out)
+{
+    leat_plan_options o = {.devices = s->devices,
+                           .n_devices = s->n_devices,
+                           .soft_placement = s->options.allow_soft_placement,
+                           .log_placement = s->options.log_device_placement,
+                           .no_optimization = s->options.no_optimization};
+    LEAT_TRY(check_request(s, q));
+    return leat_plan_new(s->graph, q, &o, out);
+}
+
+leat_status leat_session_plan(leat_session *s, const leat_request *q, leat_plan **out)
+{
+    int32_t few[128], *key = few;
+    size_t most = 4 + 2 * (size_t)(q->n_feeds + q->n_fetches + q->n_targets);
+    for (int i = 0; i < q->n_feeds + q->n_fetches + q->n_targets; i++) {
+        const leat_out *x = i < q->n_feeds ? &q->feeds[i]
+                            : i < q->n_feeds + q->n_fetches
+                                ? &q->fetches[i - q->n_feeds]
+                                : &q->targets[i - q->n_feeds - q->n_fetches];
+        if (!x->node || x->node->graph != s->graph || x->node->id < 0)
+            return check_request(s, q);
+    }
+    if (most > sizeof(few) / sizeof(*few))
+        key = leat_new_array(int32_t, most);
+    size_t n = key_put(key, 0, q->feeds, q->n_feeds);
+    n = key_put(key, n, q->fetches, q->n_fetches);
+    n = key_put(key, n, q->targets, q->n_targets);
+    key[n++] = q->feed_later;
+    pthread_mutex_lock(&s->lock);
+    leat_plan *p = leat_map_get_n(&s->plans, key, n * sizeof(*key));
+    leat_status status = NULL;
+    if (!p) {
+        status = compile(s, q, &p);
+        if (!status)
+            leat_map_put_n(&s->plans, key, n * sizeof(*key), p);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (key != few)
+        free(key);
+    *out = p;
+    return status;
+}
+
+/* ---- Runs ---- */
+
+leat_status leat_session_begin(leat_session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    bool closed = s->closed;
+    s->runs += !closed;
+    pthread_mutex_unlock(&s->lock);
+    LEAT_REQUIRE(!closed, CANCELLED, "Session has been closed.");
+    return NULL;
+}
+
+void leat_session_end(leat_session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    if (--s->runs == 0)
+        pthread_cond_broadcast(&s->idle);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void leat_session_enlist(leat_session *s, leat_live_step *l)
+{
+    pthread_mutex_lock(&s->lock);
+    l->prev = NULL;
+    l->next = s->live;
+    if (l->next)
+        l->next->prev = l;
+    s->live = l;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void leat_session_delist(leat_session *s, leat_live_step *l)
+{
+    pthread_mutex_lock(&s->lock);
+    if (l->prev)
+        l->prev->next = l->next;
+    else
+        s->live = l->next;
+    if (l->next)
+        l->next->prev = l->prev;
+    pthread_mutex_unlock(&s->lock);
+}
+
+leat_status leat_feed_check(leat_out x, const leat_tensor *t)
+{
+    LEAT_REQUIRE(t, INVALID_ARGUMENT, "Tensor %s:%d is fed nothing", x.node->name, x.index);
+    leat_dtype want = leat_dtype_base(leat_out_dtype(x));
+    LEAT_REQUIRE(t->dtype == want, INVALID_ARGUMENT, "Tensor %s:%d was fed %s: it holds %s",
+                 x.node->name, x.index, leat_dtype_name(t->dtype), leat_dtype_name(want));
+    const leat_shape *shape = &x.node->out_shapes[x.index];
+    LEAT_REQUIRE(leat_shape_compatible(shape, &t->shape), INVALID_ARGUMENT,
+                 "Cannot feed value of shape %s for Tensor %s:%d, which has shape %s",
+                 leat_shape_show(&t->shape).s, x.node->name, x.index, leat_shape_show(shape).s);
+    return NULL;
+}
+
+static leat_status run_step(leat_session *s, const leat_run_options *o, leat_plan *plan,
+                            leat_tensor *const *feeds, leat_tensor **fetched)
+{
+    leat_live_step live;
+    leat_step *step = &live.step;
+    leat_step_init(step);
+    step->id = atomic_fetch_add(&s->next_step, 1) + 1;
+    step->feeds = feeds;
+    step->fetches = fetched;
+    int64_t timeout = o && o->timeout_ms ? o->timeout_ms : s->options.timeout_ms;
+    if (timeout > 0)
+        step->deadline_ns = leat_now_ns() + timeout * 1000000;
+    if (o && o->metadata_out)
+        step->trace = leat_trace_new();
+    leat_session_enlist(s, &live);
+    leat_cancellation_join(o ? o->cancellation : NULL, &live);
+    leat_status status = leat_plan_run(plan, step);
+    leat_cancellation_part(o ? o->cancellation : NULL, &live);
+    leat_session_delist(s, &live);
+    if (step->trace && !status)
+        *o->metadata_out = leat_metadata_of(step->trace); /* takes the trace */
+    else
+        leat_trace_free(step->trace);
+    leat_step_release(step);
+    return status;
+}
+
+static leat_status run(leat_session *s, const leat_run_options *o, leat_feeds feeds,
+                       leat_fetches fetches, leat_targets targets, leat_out *outs,
+                       leat_tensor **tensors)
+{
+    leat_out *feed_outs = outs, *fetch_outs = outs + feeds.n;
+    leat_tensor **fed = tensors, **fetched = tensors + feeds.n;
+    for (int i = 0; i < feeds.n; i++) {
+        feed_outs[i] = feeds.v[i].x;
+        fed[i] = (leat_tensor *)feeds.v[i].value;
+    }
+    for (int i = 0; i < fetches.n; i++)
+        fetch_outs[i] = fetches.v[i].x;
+    memset(fetched, 0, sizeof(*fetched) * (size_t)fetches.n);
+    leat_request q = {.feeds = feed_outs,
+                      .n_feeds = feeds.n,
+                      .fetches = fetch_outs,
+                      .n_fetches = fetches.n,
+                      .targets = targets.v,
+                      .n_targets = targets.n};
+    leat_plan *plan;
+    LEAT_TRY(leat_session_plan(s, &q, &plan));
+    for (int i = 0; i < feeds.n; i++)
+        LEAT_TRY(leat_feed_check(feed_outs[i], fed[i]));
+    leat_status status = run_step(s, o, plan, fed, fetched);
+    for (int i = 0; i < fetches.n; i++) {
+        if (!status && fetches.v[i].value)
+            *fetches.v[i].value = fetched[i];
+        else
+            leat_tensor_unref(fetched[i]);
+    }
+    return status;
+}
+
+leat_status leat_session_run_with(leat_session *s, const leat_run_options *options,
+                                  leat_feeds feeds, leat_fetches fetches, leat_targets targets)
+{
+    enum { FEW = 32 };
+    leat_out few_outs[FEW], *outs = few_outs;
+    leat_tensor *few_tensors[FEW], **tensors = few_tensors;
+    if (feeds.n + fetches.n > FEW) {
+        outs = leat_new_array(leat_out, feeds.n + fetches.n);
+        tensors = leat_new_array(leat_tensor *, feeds.n + fetches.n);
+    }
+    leat_status status = leat_session_begin(s);
+    if (!status) {
+        status = run(s, options, feeds, fetches, targets, outs, tensors);
+        leat_session_end(s);
+    }
+    if (outs != few_outs) {
+        free(outs);
+        free(tensors);
+    }
+    return status;
+}
+
+leat_status leat_session_run(leat_session *s, leat_feeds feeds, leat_fetches fetches,
+                             leat_targets targets)
+{
+    return leat_session_run_with(s, NULL, feeds, fetches, targets);
+}
+
+void leat_session_close(leat_session *s)
+{
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->closed = true;
+    while (s->runs) {
+        leat_live_step *l = s->live;
+        while (l && leat_step_cancelled(&l->step))
+            l = l->next;
+        if (l) {
+            leat_step_fail(&l->step, leat_error(CANCELLED, "Session was closed."));
+            continue;
+        }
+        pthread_cond_wait(&s->idle, &s->lock);
+    }
+    pthread_mutex_unlock(&s->lock);
+    size_t i = 0;
+    const char *key;
+    void *plan;
+    while (leat_map_next(&s->plans, &i, &key, &plan))
+        leat_plan_free(plan);
+    leat_map_release(&s->plans);
+    leat_pool_free(s->pool);
+    for (int d = 0; d < s->n_devices; d++)
+        leat_device_free(s->devices[d]);
+    free(s->devices);
+    free(s->device_names);
+    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->idle);
+    free(s);
+}
+
+const char *const *leat_session_devices(const leat_session *s, int *count_out)
+{
+    *count_out = s->n_devices;
+    return s->device_names;
+}

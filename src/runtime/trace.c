@@ -1,0 +1,69 @@
+/* trace.c -- see trace.h. */
+#define _GNU_SOURCE
+#include "runtime/trace.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/alloc.h"
+#include "core/threadpool.h"
+
+struct leat_trace {
+    pthread_mutex_t lock; /* guards rows */
+    leat_trace_row *rows;
+    int n, cap;
+    int64_t wall_offset_ns;
+};
+
+leat_trace *leat_trace_new(void)
+{
+    leat_trace *t = leat_new(leat_trace);
+    pthread_mutex_init(&t->lock, NULL);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    t->wall_offset_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec - leat_now_ns();
+    return t;
+}
+
+void leat_trace_free(leat_trace *t)
+{
+    if (!t)
+        return;
+    for (int i = 0; i < t->n; i++) {
+        free(t->rows[i].name);
+        free(t->rows[i].op);
+        free(t->rows[i].device);
+    }
+    free(t->rows);
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
+void leat_trace_node(leat_trace *t, const leat_node *n, const char *device, int64_t start_ns,
+                     int64_t end_ns, int64_t bytes)
+{
+    leat_trace_row row = {.name = leat_xstrdup(leat_node_name(n)),
+                          .op = leat_xstrdup(leat_node_op(n)),
+                          .device = leat_xstrdup(device),
+                          .start_ns = start_ns,
+                          .end_ns = end_ns,
+                          .bytes = bytes,
+                          .thread = (int)gettid()};
+    pthread_mutex_lock(&t->lock);
+    leat_grow(t->rows, t->n, t->cap);
+    t->rows[t->n++] = row;
+    pthread_mutex_unlock(&t->lock);
+}
+
+const leat_trace_row *leat_trace_rows(const leat_trace *t, int *count_out)
+{
+    *count_out = t->n;
+    return t->rows;
+}
+
+int64_t leat_trace_wall_offset_ns(const leat_trace *t)
+{
+    return t->wall_offset_ns;
+}

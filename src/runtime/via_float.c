@@ -1,0 +1,77 @@
+/* via_float.c -- runs a float kernel for half and bfloat16: inputs are widened, outputs rounded,
+ * variables written back. Small floats save memory, not time, on CPUs; so no kernel needs to know
+ * them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "runtime/kernel_int.h"
+
+static bool is_small(const leat_tensor *t)
+{
+    return t && (t->dtype == LEAT_HALF || t->dtype == LEAT_BFLOAT16);
+}
+
+static leat_status widen(leat_kernel *k, const leat_tensor *t, leat_tensor **out)
+{
+    LEAT_TRY(leat_tensor_alloc(k->device->allocator, LEAT_FLOAT, &t->shape, out));
+    float *y = (*out)->data;
+    for (int64_t i = 0; i < t->count; i++)
+        y[i] = t->dtype == LEAT_HALF ? leat_half_to_float(((leat_half *)t->data)[i])
+                                     : leat_bfloat16_to_float(((leat_bfloat16 *)t->data)[i]);
+    return NULL;
+}
+
+static void narrow(const leat_tensor *from, leat_tensor *to)
+{
+    const float *x = from->data;
+    for (int64_t i = 0; i < to->count; i++) {
+        if (to->dtype == LEAT_HALF)
+            ((leat_half *)to->data)[i] = leat_half_from_float(x[i]);
+        else
+            ((leat_bfloat16 *)to->data)[i] = leat_bfloat16_from_float(x[i]);
+    }
+}
+
+static leat_status store_outputs(leat_kernel *k, leat_kernel *sub)
+{
+    for (int i = 0; i < k->n_out; i++) {
+        leat_tensor *t = sub->out[i].tensor;
+        leat_dtype want = leat_kernel_out_dtype(k, i);
+        if (!t || t->dtype == want) {
+            k->out[i] = sub->out[i];
+            sub->out[i] = (leat_entry){0};
+            continue;
+        }
+        leat_tensor *y;
+        LEAT_TRY(leat_kernel_out(k, i, &t->shape, &y));
+        narrow(t, y);
+    }
+    return NULL;
+}
+
+leat_status leat_kernel_run_via_float(leat_kernel *k)
+{
+    leat_kernel sub = *k;
+    sub.as_float = true;
+    sub.slots = NULL;
+    sub.temps = NULL;
+    sub.in = leat_new_array(leat_entry, k->n_in + k->n_out + 1);
+    sub.out = sub.in + k->n_in;
+    leat_status s = NULL;
+    for (int i = 0; i < k->n_in && !s; i++) {
+        if (is_small(k->in[i].tensor))
+            s = widen(k, k->in[i].tensor, &sub.in[i].tensor);
+        else
+            sub.in[i] = leat_entry_copy(&k->in[i]);
+    }
+    if (!s)
+        s = k->bound->def->run(&sub);
+    if (!s)
+        s = store_outputs(k, &sub);
+    leat_kernel_free_temps(&sub);
+    for (int i = 0; i < k->n_in + k->n_out; i++)
+        leat_entry_clear(&sub.in[i]);
+    free(sub.in);
+    return s;
+}

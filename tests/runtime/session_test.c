@@ -1,0 +1,138 @@
+/* session_test.c -- runs: feeds, fetches, errors, frames, threads, time-outs. */
+#include "test.h"
+
+#include <leat/leat.h>
+#include <leat/extend.h>
+#include <pthread.h>
+
+static float run_float(leat_session *s, leat_out y)
+{
+    leat_tensor *t = NULL;
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({y, &t}), LEAT_NO_TARGET));
+    float v = t ? (float)leat_tensor_at(t, 0) : NAN;
+    leat_tensor_unref(t);
+    return v;
+}
+
+static void feed_and_fetch(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out x = leat_placeholder(g, LEAT_FLOAT, leat_shape(-1));
+    leat_out y = leat_relu(x);
+    leat_session *s;
+    CHECK_OK(leat_session_open(g, &s));
+    float v[3] = {-1, 2, -3};
+    leat_tensor *in, *out = NULL;
+    CHECK_OK(leat_tensor_copy_of(LEAT_FLOAT, leat_shape(3), v, &in));
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(leat_session_run(s, LEAT_FEED({x, in}), LEAT_FETCH({y, &out}), LEAT_NO_TARGET));
+        CHECK_NEAR(leat_tensor_at(out, 0), 0, 0);
+        CHECK_NEAR(leat_tensor_at(out, 1), 2, 0);
+        leat_tensor_unref(out);
+    }
+    CHECK_NEAR(leat_tensor_at(in, 0), -1, 0); /* what was fed is as it was */
+    CHECK_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({y, &out}), LEAT_NO_TARGET),
+                INVALID_ARGUMENT, "You must feed a value for placeholder tensor 'Placeholder'");
+    leat_tensor *wrong = leat_scalar_int32(1);
+    CHECK_ERROR(leat_session_run(s, LEAT_FEED({x, wrong}), LEAT_FETCH({y, &out}), LEAT_NO_TARGET),
+                INVALID_ARGUMENT, "was fed int32");
+    leat_tensor_unref(wrong);
+    leat_tensor_unref(in);
+    leat_session_close(s);
+    leat_graph_free(g);
+}
+
+/* while (i < 10) i = i + 1, by hand: the frames of the executor without the builders. */
+static void loop_by_hand(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out zero = leat_scalar(g, LEAT_INT32, 0);
+    leat_out enter = LEAT_OP1("Enter", zero, leat_attr_string("frame_name", "loop"));
+    leat_out ins[2] = {enter, enter};
+    leat_out merge = LEAT_OPN("Merge", ins, 2);
+    leat_out ten =
+        LEAT_OP1("Enter", leat_scalar(g, LEAT_INT32, 10), leat_attr_string("frame_name", "loop"),
+                 leat_attr_bool("is_constant", true));
+    leat_out one =
+        LEAT_OP1("Enter", leat_scalar(g, LEAT_INT32, 1), leat_attr_string("frame_name", "loop"),
+                 leat_attr_bool("is_constant", true));
+    leat_out cond = LEAT_OP1("LoopCond", leat_less(merge, ten));
+    leat_out sw = LEAT_OP2("Switch", merge, cond);
+    leat_out next = LEAT_OP1("NextIteration", leat_add(leat_output(sw, 1), one));
+    leat_out exit = LEAT_OP1("Exit", leat_output(sw, 0));
+    CHECK_OK(leat_graph_status(g));
+    extern leat_status leat_node_set_input(leat_node * n, int i, leat_out x);
+    CHECK_OK(leat_node_set_input(merge.node, 1, next));
+    leat_session *s;
+    CHECK_OK(leat_session_open(g, &s, .no_optimization = true));
+    for (int i = 0; i < 3; i++)
+        CHECK_NEAR(run_float(s, exit), 10, 0);
+    leat_session_close(s);
+    leat_graph_free(g);
+}
+
+static void mistakes_stick(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out x = leat_placeholder(g, LEAT_FLOAT, leat_shape(2, 3));
+    leat_out y = leat_op(g, "NoSuchOp", leat_in(x));
+    leat_out z = leat_relu(y); /* nothing more is reported */
+    CHECK_ERROR(leat_graph_status(g), NOT_FOUND, "Op type not registered 'NoSuchOp'");
+    CHECK_ERROR(leat_graph_status(g), NOT_FOUND, "session_test.c:");
+    leat_session *s;
+    CHECK_OK(leat_session_open(g, &s));
+    leat_tensor *t;
+    CHECK_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({z, &t}), LEAT_NO_TARGET), NOT_FOUND,
+                "NoSuchOp");
+    leat_session_close(s);
+    leat_graph_free(g);
+}
+
+typedef struct many {
+    leat_session *s;
+    leat_out x, y;
+    int failures;
+} many;
+
+static void *run_many(void *arg)
+{
+    many *m = arg;
+    for (int i = 0; i < 500; i++) {
+        leat_tensor *in = leat_scalar_float((float)i), *out = NULL;
+        leat_status s =
+            leat_session_run(m->s, LEAT_FEED({m->x, in}), LEAT_FETCH({m->y, &out}), LEAT_NO_TARGET);
+        m->failures += s || leat_tensor_at(out, 0) != i;
+        leat_status_free(s);
+        leat_tensor_unref(in);
+        leat_tensor_unref(out);
+    }
+    return NULL;
+}
+
+static void many_threads(void)
+{
+    leat_graph *g = leat_graph_new();
+    many m = {.x = leat_placeholder(g, LEAT_FLOAT, leat_shape())};
+    m.y = m.x;
+    for (int i = 0; i < 20; i++)
+        m.y = leat_relu(leat_identity(m.y));
+    CHECK_OK(leat_session_open(g, &m.s));
+    many each[4];
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++) {
+        each[i] = m;
+        pthread_create(&threads[i], NULL, run_many, &each[i]);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+        CHECK_INT(each[i].failures, 0);
+    }
+    leat_session_close(m.s);
+    leat_graph_free(g);
+}
+
+int main(int argc, char **argv)
+{
+    return RUN(argc, argv, {"feed_and_fetch", feed_and_fetch}, {"loop_by_hand", loop_by_hand},
+               {"mistakes_stick", mistakes_stick}, {"many_threads", many_threads});
+}
