@@ -80,7 +80,8 @@ def dtypes(op, attr='T', among=None, **others):
 
 # ---- numbers ----
 
-STRINGS = [b'', b'a', b'leat', b'\x00\xff', 'm\xfchle'.encode('utf-8'), b'a longer string, of 33 characters']
+STRINGS = [b'', b'a', b'leat', b'\x00\xff', 'm\xfchle'.encode('utf-8'),
+           b'a longer string, of 33 characters']
 
 
 def array(value, dtype):
@@ -128,7 +129,8 @@ class Builder(object):
             return self.rng.randint(0, 2, shape).astype(bool)
         if dtype.is_complex:
             lo, hi = (-2 if lo is None else lo), (2 if hi is None else hi)
-            return array(self.rng.uniform(lo, hi, shape) + 1j * self.rng.uniform(lo, hi, shape), dtype)
+            return array(self.rng.uniform(lo, hi, shape) + 1j * self.rng.uniform(lo, hi, shape),
+                         dtype)
         if dtype.is_integer:
             lo = (0 if dtype.is_unsigned else -9) if lo is None else int(np.ceil(lo))
             hi = 10 if hi is None else int(np.floor(hi)) + 1
@@ -313,7 +315,8 @@ class Family(object):
                     grad_ys = [tf1.placeholder(y.dtype, v.shape) for y, v in zip(ys, values_of)]
                     feed.update(zip(grad_ys, values_of))
                 gs = tf1.gradients(ys, xs, grad_ys)
-                kinds = [0 if x is None else 2 if isinstance(x, tf.IndexedSlices) else 1 for x in gs]
+                kinds = [0 if x is None else 2 if isinstance(x,
+                                                             tf.IndexedSlices) else 1 for x in gs]
                 dense = [x if x is None else tf.convert_to_tensor(x) for x in gs]
                 plan.append((ys, xs, values_of, kinds, dense))
             records = []

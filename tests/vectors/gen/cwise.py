@@ -1,4 +1,4 @@
-"""Element-wise ops: unary, binary with broadcasting, comparisons, logic, bits, and their *Grad ops."""
+"""Element-wise ops: unary, binary with broadcasting, comparisons, logic, bits, *Grad ops."""
 
 import math
 
@@ -98,7 +98,8 @@ def make_unary(f, op, lo, hi, tol, reference):
         if reference and t.is_floating:
             v, = specials(op, t, reference, SPECIALS)
             f.case('%s/special' % name_of(t), op, lambda b: call(op, x=b.feed(v, t)), scale)
-        if t.is_integer and op not in ('Acos', 'Asin', 'Tan', 'Cos', 'Sin', 'Atan', 'Inv', 'Reciprocal'):
+        if t.is_integer and op not in ('Acos', 'Asin', 'Tan', 'Cos', 'Sin', 'Atan', 'Inv',
+                                       'Reciprocal'):
             v = np.array([t.min, t.min + 1, 0, 1, t.max - 1, t.max], t.as_numpy_dtype)
             f.case('%s/limits' % name_of(t), op, lambda b: call(op, x=b.feed(v, t)))
         if t in (FLOAT, DOUBLE) and has_gradient(op):
@@ -139,7 +140,8 @@ BINARY = {
 NAMES = {'Igamma': 'ax', 'Igammac': 'ax', 'IgammaGradA': 'ax', 'Polygamma': 'ax', 'Zeta': 'xq',
          'Atan2': 'yx'}
 CORE = ['Add', 'Sub', 'Mul', 'RealDiv', 'Maximum', 'SquaredDifference', 'Pow', 'Less', 'FloorMod']
-BITS = ['Invert', 'PopulationCount', 'BitwiseAnd', 'BitwiseOr', 'BitwiseXor', 'LeftShift', 'RightShift']
+BITS = ['Invert', 'PopulationCount', 'BitwiseAnd', 'BitwiseOr', 'BitwiseXor', 'LeftShift',
+        'RightShift']
 DIVISIONS = ['Div', 'FloorDiv', 'TruncateDiv', 'FloorMod', 'Mod', 'TruncateMod']
 
 
@@ -180,7 +182,8 @@ def make_binary(f, op, xs, ys, tol):
                    lambda b: binary(op, b.feed(pair_data(b, op, p, t, xs), t),
                                     b.feed(pair_data(b, op, q, t, ys), t)), scale)
         if t in (FLOAT, DOUBLE) and has_gradient(op) and op not in ('Less', 'Greater', 'Equal'):
-            same = op == 'Atan2'  # whose gradient in TensorFlow 1.15 does not sum what was broadcast
+            # whose gradient in TensorFlow 1.15 does not sum what was broadcast
+            same = op == 'Atan2'
             for p, q in GRAD_PAIRS[:2] if same else GRAD_PAIRS if t == FLOAT else GRAD_PAIRS[2:5]:
                 f.case('%s/grad/%s_%s' % (name_of(t), text(p), text(q)), op,
                        lambda b: binary(op, b.feed(pair_data(b, op, p, t, xs or (-3, 3)), t),
@@ -218,7 +221,8 @@ def make_binary_specials(f):
                 p, q = np.append(p, [nan, inf]), np.append(q, [0.0, 0.0])
             if op.startswith('X'):
                 p, q = np.append(p, [0.0]), np.append(q, [nan])
-            f.case('%s/special' % name_of(t), op, lambda b: binary(op, b.feed(p, t), b.feed(q, t)), 1)
+            f.case('%s/special' % name_of(t), op, lambda b: binary(op, b.feed(p, t), b.feed(q, t)),
+                   1)
 
 
 def make_binary_integers(f):
@@ -246,7 +250,8 @@ def make_binary_integers(f):
             if t.is_integer:
                 x, y = [a.ravel() for a in np.meshgrid(*[np.array(
                     [t.min, t.max, 0, 1, t.max - 1], t.as_numpy_dtype)] * 2)]
-                f.case('%s/limits' % name_of(t), op, lambda b: binary(op, b.feed(x, t), b.feed(y, t)))
+                f.case('%s/limits' % name_of(t), op,
+                       lambda b: binary(op, b.feed(x, t), b.feed(y, t)))
     for t in dtypes('Pow'):
         if t.is_integer:
             f.case('%s/negative' % name_of(t), 'Pow',
@@ -277,23 +282,28 @@ def make_three(f):
     for t in dtypes('Betainc'):
         for shapes in [((4,), (4,), (4,)), ((), (), ()), ((), (), (2, 3)), ((2, 3), (), (2, 3))]:
             f.case('%s/%s' % (name_of(t), '_'.join(map(text, shapes))), 'Betainc',
-                   lambda b: raw.Betainc(a=b.rand(shapes[0], t, .5, 4), b=b.rand(shapes[1], t, .5, 4),
+                   lambda b: raw.Betainc(a=b.rand(shapes[0], t, .5, 4),
+                                         b=b.rand(shapes[1], t, .5, 4),
                                          x=b.rand(shapes[2], t, .05, .95)), 50)
     f.case('bad', 'Betainc', lambda b: raw.Betainc(
         a=b.rand((2,), FLOAT, 1, 2, 'nothing'), b=b.rand((3,), FLOAT, 1, 2, 'nothing'),
         x=b.rand((2,), FLOAT, 0, 1, 'nothing')), error='Shapes of')
     for t in dtypes('ClipByValue'):
-        for shapes in [((2, 3), (), ()), ((7,), (7,), ()), ((7,), (), (7,)), ((2, 3), (2, 3), (2, 3)),
+        for shapes in [((2, 3), (), ()), ((7,), (7,), ()), ((7,), (), (7,)),
+                       ((2, 3), (2, 3), (2, 3)),
                        ((0,), (), ())]:
             if t not in (FLOAT, DOUBLE, tf.int32) and shapes[0] != (2, 3):
                 continue
             f.case('%s/%s' % (name_of(t), '_'.join(map(text, shapes))), 'ClipByValue',
-                   lambda b: raw.ClipByValue(t=b.rand(shapes[0], t), clip_value_min=b.rand(shapes[1], t, -1, 2),
+                   lambda b: raw.ClipByValue(t=b.rand(shapes[0], t),
+                                             clip_value_min=b.rand(shapes[1], t, -1, 2),
                                              clip_value_max=b.rand(shapes[2], t, 2, 3)))
     f.case('bad', 'ClipByValue', lambda b: raw.ClipByValue(
-        t=b.rand((2,), FLOAT, static='nothing'), clip_value_min=b.rand((3,), FLOAT, static='nothing'),
+        t=b.rand((2,), FLOAT, static='nothing'), clip_value_min=b.rand(
+            (3,), FLOAT, static='nothing'),
         clip_value_max=b.rand((), FLOAT, static='nothing')),
-        error='clip_value_min and clip_value_max must be either of the same shape as input, or a scalar')
+        error='clip_value_min and clip_value_max must be either of the same shape as input, '
+        'or a scalar')
     for t in dtypes('ApproximateEqual'):
         f.case('%s/default' % name_of(t), 'ApproximateEqual', lambda b: raw.ApproximateEqual(
             x=b.feed([1, 2, 3, 4], t), y=b.feed([1, 2, 4, 5], t)))
@@ -303,7 +313,8 @@ def make_three(f):
 
 def make_logic(f):
     for shape in SHAPES + [(131,)]:
-        f.case('bool/' + text(shape), 'LogicalNot', lambda b: call('LogicalNot', x=b.rand(shape, tf.bool)))
+        f.case('bool/' + text(shape), 'LogicalNot',
+               lambda b: call('LogicalNot', x=b.rand(shape, tf.bool)))
     for op in ('Equal', 'NotEqual'):
         for t in (FLOAT, tf.string):
             f.case('%s/shapes_differ' % name_of(t), op, lambda b: call(

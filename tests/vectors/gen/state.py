@@ -19,7 +19,8 @@ def ref_variable(b, shape, t, value=None, name='v'):
 
 def resource_variable(b, shape, t, value=None, name='r'):
     h = raw.VarHandleOp(dtype=t, shape=shape, shared_name=name, name=name)
-    init = raw.AssignVariableOp(resource=h, value=b.rand(shape, t) if value is None else b.feed(value, t, 'known'))
+    init = raw.AssignVariableOp(resource=h, value=b.rand(shape, t) if value is None else b.feed(
+        value, t, 'known'))
     return h, init
 
 
@@ -99,7 +100,8 @@ def assign(f):
 
             def shape(b):
                 v, init = ref_variable(b, (2,), FLOAT)
-                up = getattr(raw, op)(ref=v, value=b.rand((3,), FLOAT, static='nothing'), use_locking=lock)
+                up = getattr(raw, op)(ref=v, value=b.rand((3,), FLOAT, static='nothing'),
+                                      use_locking=lock)
                 b.run([init])
                 b.run([up], error='Parameters and update must be the same size')
             f.case(tag + '/bad/shape', op, shape)
@@ -112,14 +114,18 @@ def assign(f):
 
         def other_shape(b):
             v = raw.VariableV2(shape=[2], dtype=FLOAT)
-            b.run([raw.Assign(ref=v, value=b.rand((3,), FLOAT, static='nothing'), use_locking=lock)],
-                  error='Assign requires shapes of both tensors to match. lhs shape= [2] rhs shape= [3]')
+            b.run([raw.Assign(ref=v, value=b.rand((3,), FLOAT, static='nothing'),
+                              use_locking=lock)],
+                  error='Assign requires shapes of both tensors to match. '
+                  'lhs shape= [2] rhs shape= [3]')
         f.case(tag + '/bad/shape', 'Assign', other_shape)
 
         def changes_shape(b):
             v = raw.VariableV2(shape=None, dtype=FLOAT)
-            one = raw.Assign(ref=v, value=b.rand((2,), FLOAT), validate_shape=False, use_locking=lock)
-            two = raw.Assign(ref=v, value=b.rand((3, 2), FLOAT), validate_shape=False, use_locking=lock)
+            one = raw.Assign(ref=v, value=b.rand((2,), FLOAT), validate_shape=False,
+                             use_locking=lock)
+            two = raw.Assign(ref=v, value=b.rand((3, 2), FLOAT), validate_shape=False,
+                             use_locking=lock)
             b.run([one])
             b.run([two])
             b.run([raw.Shape(input=v), raw.Identity(input=v)])
@@ -176,7 +182,8 @@ def resources(f):
             h, init = resource_variable(b, (2,), FLOAT)
             up = getattr(raw, op)(resource=h, value=b.rand((3,), FLOAT, static='nothing'))
             b.run(targets=[init])
-            b.run(targets=[up], error='Cannot update variable with shape [2] using a Tensor with shape [3], shapes must be equal.')
+            b.run(targets=[up], error='Cannot update variable with shape [2] using a Tensor with '
+                  'shape [3], shapes must be equal.')
         f.case('bad/shape', op, shape)
 
     def initialized(b):
@@ -189,7 +196,8 @@ def resources(f):
 
     def unset(b):
         h = raw.VarHandleOp(dtype=FLOAT, shape=[2], shared_name='weights')
-        b.run([read(h, FLOAT)], error='Error while reading resource variable weights from Container: localhost. '
+        b.run([read(h, FLOAT)],
+              error='Error while reading resource variable weights from Container: localhost. '
               'This could mean that the variable was uninitialized.')
     f.case('unset', 'ReadVariableOp', unset)
 
@@ -198,7 +206,8 @@ def resources(f):
         init = raw.AssignVariableOp(resource=h, value=b.rand((2,), FLOAT))
         again = raw.VarHandleOp(dtype=DOUBLE, shape=[2], shared_name='w')
         b.run(targets=[init])
-        b.run([read(again, DOUBLE)], error='Trying to read variable with wrong dtype. Expected double got float')
+        b.run([read(again, DOUBLE)],
+              error='Trying to read variable with wrong dtype. Expected double got float')
     f.case('wrong_dtype', 'ReadVariableOp', wrong_dtype)
 
     def shared(b):
@@ -208,7 +217,8 @@ def resources(f):
     f.case('shared', 'VarHandleOp', shared)
 
     def containers(b):
-        hs = [raw.VarHandleOp(dtype=FLOAT, shape=[2], shared_name='w', container=c) for c in ('one', 'two')]
+        hs = [raw.VarHandleOp(dtype=FLOAT, shape=[2], shared_name='w', container=c) for c in (
+            'one', 'two')]
         for h in hs:
             b.run(targets=[raw.AssignVariableOp(resource=h, value=b.rand((2,), FLOAT))])
         b.run([read(h, FLOAT) for h in hs])
@@ -233,37 +243,42 @@ def resources(f):
 
 
 TODO = [((4,), [2], ()), ((4,), 1, ()), ((4, 3), [3, 0], (3,)), ((4, 3), [[0, 1], [2, 3]], (3,)),
-        ((4, 2, 2), [1], (2, 2)), ((4, 3), np.zeros(0), (3,)), ((4, 0), [1, 2], (0,)), ((5, 2), [4, 1, 3], (2,))]
+        ((4, 2, 2), [1], (2, 2)), ((4, 3), np.zeros(0), (3,)), ((4, 0), [1, 2], (0,)),
+        ((5, 2), [4, 1, 3], (2,))]
 
 
-def scatters(f, names):
+def scatters(f, names, among=None):
     """ref and resource forms of Scatter<name>."""
     for name in names:
         for resource in BOTH:
             op = ('ResourceScatter' if resource else 'Scatter') + name
             attr = 'dtype' if resource else 'T'
-            for t in dtypes(op, attr):
+            for t in dtypes(op, attr, among):
                 for shape, idx, tail in TODO if t == FLOAT else TODO[-1:]:
                     for it in (tf.int32, tf.int64):
                         for lock in BOTH if not resource and t == FLOAT else (False,):
-                            n = '%s/%s/%s_%s%s' % (name_of(t), name_of(it), text(shape),
-                                                   np.ravel(idx).astype(int).tolist() if np.ndim(idx) != 2 else 'matrix',
+                            at = 'matrix' if np.ndim(idx) == 2 else np.ravel(idx).astype(
+                                int).tolist()
+                            n = '%s/%s/%s_%s%s' % (name_of(t), name_of(it), text(shape), at,
                                                    '_locked' if lock else '')
-                            f.case(n, op, lambda b: scatter(b, op, resource, shape, idx, np.shape(idx) + tail, t, it, lock),
-                                   EXACT if name == 'Update' or t.is_integer or not t.is_floating else 1)
+                            f.case(n, op, lambda b: scatter(b, op, resource, shape, idx,
+                                                            np.shape(idx) + tail, t, it, lock),
+                                   1 if t.is_floating and name != 'Update' else EXACT)
             twice = [1, 3, 1, 1]
             if name in ('Add', 'Sub'):
-                f.case('float/twice', op, lambda b: scatter(b, op, resource, (4, 2), twice, (4, 2), FLOAT, tf.int32, False), 2)
+                f.case('float/twice', op, lambda b: scatter(b, op, resource, (4, 2), twice, (4, 2),
+                                                            FLOAT, tf.int32, False), 2)
             f.case('float/scalar_update', op, lambda b: scatter(
                 b, op, resource, (4, 2), [3, 1], (), FLOAT, tf.int32, False), 1)
-            for idx, words in [([0, 4], 'indices[1] = 4 is not in [0, 4)'), ([-1], 'indices[0] = -1 is not in [0, 4)')]:
+            for idx, words in [([0, 4], 'indices[1] = 4 is not in [0, 4)'),
+                               ([-1], 'indices[0] = -1 is not in [0, 4)')]:
                 f.case('bad/%d' % idx[-1], op, lambda b: scatter(
                     b, op, resource, (4, 2), idx, (len(idx), 2), FLOAT, tf.int32, False, words))
             if not resource:  # which TensorFlow 1.15 takes, and reads the wrong elements
                 f.case('bad/shape', op, lambda b: scatter(
                     b, op, resource, (4, 2), [0, 1], (2, 3), FLOAT, tf.int32, False,
-                    'Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], '
-                    'got updates.shape [2,3], indices.shape [2], params.shape [4,2]'))
+                    'Must have updates.shape = indices.shape + params.shape[1:] or updates.shape '
+                    '= [], got updates.shape [2,3], indices.shape [2], params.shape [4,2]'))
 
 
 def scatter(b, op, resource, shape, idx, ushape, t, it, lock, words=None):
@@ -271,14 +286,16 @@ def scatter(b, op, resource, shape, idx, ushape, t, it, lock, words=None):
     lo, hi = (1, 4) if op.endswith('Div') else (None, None)
     if resource:
         h, init = resource_variable(b, shape, t)
-        up = getattr(raw, op)(resource=h, indices=b.feed(idx, it), updates=b.rand(ushape, t, lo, hi, static))
+        up = getattr(raw, op)(resource=h, indices=b.feed(idx, it),
+                              updates=b.rand(ushape, t, lo, hi, static))
         b.run(targets=[init])
         b.run(targets=[up], error=words)
         if not words:
             b.run([read(h, t)])
         return
     v, init = ref_variable(b, shape, t)
-    up = getattr(raw, op)(ref=v, indices=b.feed(idx, it), updates=b.rand(ushape, t, lo, hi, static), use_locking=lock)
+    up = getattr(raw, op)(ref=v, indices=b.feed(idx, it), updates=b.rand(ushape, t, lo, hi, static),
+                          use_locking=lock)
     b.run([init])
     b.run([up], error=words)
     if not words:
@@ -288,8 +305,10 @@ def scatter(b, op, resource, shape, idx, ushape, t, it, lock, words=None):
 def accumulators(f):
     for resource in BOTH:
         p = 'Resource' if resource else ''
-        ops = {k: getattr(raw, p + k) for k in ('ConditionalAccumulator', 'AccumulatorApplyGradient',
-                                                'AccumulatorNumAccumulated', 'AccumulatorSetGlobalStep',
+        ops = {k: getattr(raw, p + k) for k in ('ConditionalAccumulator',
+                                                'AccumulatorApplyGradient',
+                                                'AccumulatorNumAccumulated',
+                                                'AccumulatorSetGlobalStep',
                                                 'AccumulatorTakeGradient')}
 
         def average(b, t, kind, shape=(2, 3)):
@@ -299,7 +318,8 @@ def accumulators(f):
             apply = ops['AccumulatorApplyGradient'](handle=h, local_step=step, gradient=g)
             count = ops['AccumulatorNumAccumulated'](handle=h)
             take = ops['AccumulatorTakeGradient'](handle=h, num_required=tf.constant(2), dtype=t)
-            set_step = ops['AccumulatorSetGlobalStep'](handle=h, new_global_step=tf.constant(5, tf.int64))
+            set_step = ops['AccumulatorSetGlobalStep'](handle=h,
+                                                       new_global_step=tf.constant(5, tf.int64))
             b.run([count])
             for _ in range(3):
                 b.run(targets=[apply], feeds={g: b.data(shape, t)})
@@ -324,7 +344,8 @@ def accumulators(f):
         def wrong(b):
             h = ops['ConditionalAccumulator'](dtype=FLOAT, shape=[2])
             b.run(targets=[ops['AccumulatorApplyGradient'](
-                handle=h, local_step=tf.constant(0, tf.int64), gradient=b.rand((3,), FLOAT, static='nothing'))],
+                handle=h, local_step=tf.constant(0, tf.int64),
+                gradient=b.rand((3,), FLOAT, static='nothing'))],
                 error='Shape mismatch: expected [2], got [3]')
         f.case('bad/shape', p + 'AccumulatorApplyGradient', wrong)
 

@@ -12,7 +12,8 @@ raw = tf.raw_ops
 RULES = {
     'GradientDescent': (['var'], ['alpha', 'delta'], []),
     'Momentum': (['var', 'accum'], ['lr', 'grad', 'momentum'], ['use_nesterov']),
-    'Adam': (['var', 'm', 'v'], ['beta1_power', 'beta2_power', 'lr', 'beta1', 'beta2', 'epsilon', 'grad'],
+    'Adam': (['var', 'm', 'v'], ['beta1_power', 'beta2_power', 'lr', 'beta1', 'beta2', 'epsilon',
+                                 'grad'],
              ['use_nesterov']),
     'Adagrad': (['var', 'accum'], ['lr', 'grad'], ['update_slots']),
     'RMSProp': (['var', 'ms', 'mom'], ['lr', 'rho', 'momentum', 'epsilon', 'grad'], []),
@@ -21,7 +22,8 @@ VALUES = {'alpha': .1, 'lr': .1, 'momentum': .9, 'beta1_power': .9, 'beta2_power
           'beta2': .99, 'epsilon': .01, 'rho': .8}
 
 
-def apply(b, op, rule, resource, shape, t, attrs, indices=None, it=None, grad_shape=None, words=None):
+def apply(b, op, rule, resource, shape, t, attrs, indices=None, it=None, grad_shape=None,
+          words=None):
     """Two steps of one rule; every variable is read after each."""
     variables, inputs, _ = RULES[rule]
     args, inits, reads = dict(attrs), [], []
@@ -36,7 +38,8 @@ def apply(b, op, rule, resource, shape, t, attrs, indices=None, it=None, grad_sh
     grad = None
     for name in inputs:
         if name in ('grad', 'delta'):
-            gs = (np.shape(indices) + shape[1:] if indices is not None else shape) if grad_shape is None else grad_shape
+            gs = (np.shape(indices) + shape[
+                1:] if indices is not None else shape) if grad_shape is None else grad_shape
             grad = args[name] = b.rand(gs, t, -1, 1, None if grad_shape is None else 'nothing')
         else:
             args[name] = b.index(VALUES[name], t)
@@ -76,7 +79,8 @@ def dense(f):
             for t in dtypes(op):
                 for shape in [(2, 3), (), (0,), (37,)] if t == FLOAT else [(3, 2)]:
                     for tag, attrs in attr_choices(RULES[rule][2]):
-                        if t != FLOAT and tag.endswith('locked') or shape in [(), (0,)] and tag != 'plain':
+                        if t != FLOAT and tag.endswith('locked') or shape in [
+                                (), (0,)] and tag != 'plain':
                             continue
                         f.case('%s/%s_%s' % (name_of(t), text(shape), tag), op,
                                lambda b: apply(b, op, rule, resource, shape, t, attrs), 4)
@@ -88,7 +92,8 @@ def dense(f):
             def unset(b):
                 args = {'grad': b.rand((2,), FLOAT), 'delta': b.rand((2,), FLOAT)}
                 for n in RULES[rule][0]:
-                    args[n] = (raw.VarHandleOp(dtype=FLOAT, shape=[2], shared_name=n, name=n) if resource else
+                    args[n] = (raw.VarHandleOp(dtype=FLOAT, shape=[2], shared_name=n,
+                                               name=n) if resource else
                                raw.VariableV2(shape=[2], dtype=FLOAT, name=n))
                 for n in RULES[rule][1]:
                     if n not in args:
@@ -105,20 +110,25 @@ def sparse(f):
             op = ('ResourceSparseApply' if resource else 'SparseApply') + rule
             for t in dtypes(op):
                 for it in (tf.int32, tf.int64):
-                    for shape, idx in [((5, 3), [3, 0]), ((5, 3), np.zeros(0)), ((4,), [2]), ((5, 2, 2), [4, 1, 0]), ((4, 1), [3, 0])] if (
+                    for shape, idx in [((5, 3), [3, 0]), ((5, 3), np.zeros(0)), ((4,), [2]),
+                                       ((5, 2, 2), [4, 1, 0]), ((4, 1), [3, 0])] if (
                             t == FLOAT) else [((5, 3), [3, 0])]:
                         for tag, attrs in attr_choices(RULES[rule][2]):
-                            if (t, it) != (FLOAT, tf.int32) and tag.endswith('locked') or shape != (5, 3) and tag != 'plain':
+                            if (t, it) != (FLOAT, tf.int32) and tag.endswith('locked') or shape != (
+                                    5, 3) and tag != 'plain':
                                 continue
-                            f.case('%s/%s/%s_%s_%s' % (name_of(t), name_of(it), text(shape), np.asarray(idx, int).tolist(), tag),
-                                   op, lambda b: apply(b, op, rule, resource, shape, t, attrs, idx, it), 4)
+                            f.case('%s/%s/%s_%s_%s' % (name_of(t), name_of(it), text(shape),
+                                                       np.asarray(idx, int).tolist(), tag),
+                                   op, lambda b: apply(b, op, rule, resource, shape, t, attrs, idx,
+                                                       it), 4)
             if rule != 'RMSProp':
                 f.case('float/twice', op, lambda b: apply(
                     b, op, rule, resource, (4, 2), FLOAT, {}, [1, 3, 1], tf.int32), 4)
             for idx in ([0, 4], [-1]):
                 f.case('bad/%d' % idx[-1], op, lambda b: apply(
                     b, op, rule, resource, (4, 2), FLOAT, {}, idx, tf.int32,
-                    words='Index %d at offset %d in indices is out of range' % (idx[-1], len(idx) - 1)))
+                    words='Index %d at offset %d in indices is out of range' % (
+                        idx[-1], len(idx) - 1)))
             f.case('bad/shape', op, lambda b: apply(
                 b, op, rule, resource, (4, 2), FLOAT, {}, [0, 1], tf.int32, grad_shape=(2, 3),
                 words='var and grad must match in dimension 1'))
