@@ -90,6 +90,8 @@ LEAT_API leat_out leat_grad_input(leat_grad *g, int i);  /* the op's */
 LEAT_API leat_out leat_grad_output(leat_grad *g, int i); /* the op's */
 LEAT_API leat_out leat_grad_out(leat_grad *g, int i);    /* dL/d(output i), dense; zeros if nothing came */
 LEAT_API bool leat_grad_has_out(leat_grad *g, int i);
+/* Whether a gradient of input i leads anywhere; what is not wanted need not be built. */
+LEAT_API bool leat_grad_wants(leat_grad *g, int i);
 LEAT_API leat_grad_value leat_grad_out_value(leat_grad *g, int i); /* as it came, rows or dense */
 LEAT_API leat_status leat_grad_in(leat_grad *g, int i, leat_out dx) LEAT_MUST_CHECK;
 LEAT_API leat_status leat_grad_in_value(leat_grad *g, int i, leat_grad_value dx) LEAT_MUST_CHECK;

@@ -130,7 +130,14 @@ LEAT_API leat_out leat_cast_at(leat_loc at, leat_out x, leat_dtype t); /* x itse
 #define leat_ceil(x, ...) LEAT_OP1("Ceil", x, ##__VA_ARGS__)
 #define leat_round(x, ...) LEAT_OP1("Round", x, ##__VA_ARGS__)
 #define leat_digamma(x, ...) LEAT_OP1("Digamma", x, ##__VA_ARGS__)
+#define leat_polygamma(n, x, ...) LEAT_OP2("Polygamma", n, x, ##__VA_ARGS__)
 #define leat_erf(x, ...) LEAT_OP1("Erf", x, ##__VA_ARGS__)
+/* From an output y and its gradient dy. */
+#define leat_reciprocal_grad(y, dy, ...) LEAT_OP2("ReciprocalGrad", y, dy, ##__VA_ARGS__)
+#define leat_sqrt_grad(y, dy, ...) LEAT_OP2("SqrtGrad", y, dy, ##__VA_ARGS__)
+#define leat_rsqrt_grad(y, dy, ...) LEAT_OP2("RsqrtGrad", y, dy, ##__VA_ARGS__)
+#define leat_tanh_grad(y, dy, ...) LEAT_OP2("TanhGrad", y, dy, ##__VA_ARGS__)
+#define leat_sigmoid_grad(y, dy, ...) LEAT_OP2("SigmoidGrad", y, dy, ##__VA_ARGS__)
 #define leat_logical_not(x, ...) LEAT_OP1("LogicalNot", x, ##__VA_ARGS__)
 #define leat_is_nan(x, ...) LEAT_OP1("IsNan", x, ##__VA_ARGS__)
 #define leat_is_finite(x, ...) LEAT_OP1("IsFinite", x, ##__VA_ARGS__)
@@ -142,6 +149,9 @@ LEAT_API leat_out leat_cast_at(leat_loc at, leat_out x, leat_dtype t); /* x itse
 #define leat_floor_div(x, y, ...) LEAT_OP2("FloorDiv", x, y, ##__VA_ARGS__)
 #define leat_floor_mod(x, y, ...) LEAT_OP2("FloorMod", x, y, ##__VA_ARGS__)
 #define leat_truncate_div(x, y, ...) LEAT_OP2("TruncateDiv", x, y, ##__VA_ARGS__)
+#define leat_mul_no_nan(x, y, ...) LEAT_OP2("MulNoNan", x, y, ##__VA_ARGS__)
+#define leat_xdivy(x, y, ...) LEAT_OP2("Xdivy", x, y, ##__VA_ARGS__)
+#define leat_xlogy(x, y, ...) LEAT_OP2("Xlogy", x, y, ##__VA_ARGS__)
 #define leat_pow(x, y, ...) LEAT_OP2("Pow", x, y, ##__VA_ARGS__)
 #define leat_maximum(x, y, ...) LEAT_OP2("Maximum", x, y, ##__VA_ARGS__)
 #define leat_minimum(x, y, ...) LEAT_OP2("Minimum", x, y, ##__VA_ARGS__)
@@ -161,6 +171,7 @@ LEAT_API leat_out leat_cast_at(leat_loc at, leat_out x, leat_dtype t); /* x itse
 #define leat_arg_max(x, axis, ...) LEAT_OP2("ArgMax", x, axis, ##__VA_ARGS__)
 #define leat_arg_min(x, axis, ...) LEAT_OP2("ArgMin", x, axis, ##__VA_ARGS__)
 #define leat_cumsum(x, axis, ...) LEAT_OP2("Cumsum", x, axis, ##__VA_ARGS__)
+#define leat_cumprod(x, axis, ...) LEAT_OP2("Cumprod", x, axis, ##__VA_ARGS__)
 #define leat_unsorted_segment_sum(x, ids, n, ...)                                                  \
     LEAT_OP3("UnsortedSegmentSum", x, ids, n, ##__VA_ARGS__)
 /* Reductions over the dimensions in `axes`, an int32 vector; keep: leat_attr_bool("keep_dims", 1). */

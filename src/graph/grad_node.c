@@ -37,6 +37,12 @@ bool leat_grad_has_out(leat_grad *g, int i)
     return i >= 0 && i < g->node->n_out && leat_grad_some(g->out[i]);
 }
 
+bool leat_grad_wants(leat_grad *g, int i)
+{
+    const leat_node *n = i >= 0 && i < g->node->n_in ? g->node->in[i].node : NULL;
+    return n && leat_grad_state_of(g->b, n)->reached;
+}
+
 leat_grad_value leat_grad_out_value(leat_grad *g, int i)
 {
     return i >= 0 && i < g->node->n_out ? g->out[i] : (leat_grad_value){0};

@@ -1,0 +1,30 @@
+/* reduce.h -- sums, products, greatest and least along one dimension: the inside of reductions.
+ *
+ * A reduction over any set of dimensions is done in passes of (outer, along, inner): each reduces
+ * the middle dimension. The order in which elements are added depends on the sizes alone, never on
+ * the threads, and is a tree near its leaves: better than one sum from left to right.
+ */
+#ifndef LEAT_KERNELS_CPU_REDUCE_H
+#define LEAT_KERNELS_CPU_REDUCE_H
+
+#include "kernels/cpu/cpu.h"
+
+typedef enum leat_reducer {
+    LEAT_REDUCE_SUM,
+    LEAT_REDUCE_PROD,
+    LEAT_REDUCE_MAX,
+    LEAT_REDUCE_MIN,
+    LEAT_REDUCE_ALL, /* bool */
+    LEAT_REDUCE_ANY, /* bool */
+} leat_reducer;
+
+/* y[c] is x[r * ld + c] reduced over r, for c < k. No rows: what leaves others as they are. */
+typedef void (*leat_reduce_fn)(const void *x, int64_t rows, int64_t ld, int64_t k, void *y);
+
+leat_reduce_fn leat_reduce_find(leat_reducer op, leat_dtype t); /* NULL if there is none */
+
+/* y (outer, inner) of x (outer, along, inner), with this device's threads. */
+leat_status leat_reduce_pass(leat_kernel *k, leat_reduce_fn fn, leat_dtype t, const void *x,
+                             int64_t outer, int64_t along, int64_t inner, void *y) LEAT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,127 @@
+/* reduce_fn.c -- the loops of reductions, for each operation and type.
+ *
+ * Rows are taken four at a time, so that the sum so far is read and written once for four numbers.
+ * Where rows are short (a sum of all elements has rows of one), several of them are taken as one
+ * wide row, and that one is folded at the end.
+ */
+#include "kernels/cpu/arith.h"
+#include "kernels/cpu/reduce.h"
+
+enum {
+    LANES = 256, /* elements of a wide row */
+    TILE = 1024, /* columns at a time: sums so far stay in the nearest cache */
+    BLOCK = 256, /* rows that are summed before they are added to the sums so far */
+};
+
+#define OP_sum(T, a, b) (T)((LEAT_WIDE(T))(a) + (LEAT_WIDE(T))(b))
+#define OP_prod(T, a, b) (T)((LEAT_WIDE(T))(a) * (LEAT_WIDE(T))(b))
+#define OP_max(T, a, b) ((a) < (b) ? (b) : (a))
+#define OP_min(T, a, b) ((b) < (a) ? (b) : (a))
+#define OP_all(T, a, b) ((a) & (b))
+#define OP_any(T, a, b) ((a) | (b))
+
+/* add: y[c] = y[c] op x's rows. fold: a wide row of m short ones becomes one.
+ * block: rows, a tile of columns, into y. */
+#define REDUCER(op, T, none)                                                                       \
+    static void op##_add_##T(T *restrict y, const T *restrict x, int64_t rows, int64_t ld,         \
+                             int64_t k)                                                            \
+    {                                                                                              \
+        for (; rows >= 4; rows -= 4, x += 4 * ld) {                                                \
+            const T *a = x, *b = x + ld, *c = x + 2 * ld, *d = x + 3 * ld;                         \
+            for (int64_t i = 0; i < k; i++) {                                                      \
+                const T ab = OP_##op(T, a[i], b[i]), cd = OP_##op(T, c[i], d[i]);                  \
+                const T abcd = OP_##op(T, ab, cd);                                                 \
+                y[i] = OP_##op(T, y[i], abcd);                                                     \
+            }                                                                                      \
+        }                                                                                          \
+        for (; rows > 0; rows--, x += ld)                                                          \
+            for (int64_t i = 0; i < k; i++)                                                        \
+                y[i] = OP_##op(T, y[i], x[i]);                                                     \
+    }                                                                                              \
+    static void op##_block_##T(const T *x, int64_t rows, int64_t ld, int64_t k, T *y)              \
+    {                                                                                              \
+        memcpy(y, x, sizeof(T) * (size_t)k);                                                       \
+        op##_add_##T(y, x + ld, rows - 1, ld, k);                                                  \
+    }                                                                                              \
+    /* Short rows without gaps, rows * k <= BLOCK * LANES. */                                      \
+    static void op##_short_##T(const T *x, int64_t rows, int64_t k, T *y)                          \
+    {                                                                                              \
+        T wide[LANES];                                                                             \
+        int64_t m = 1; /* short rows in a wide one: a power of two, to be folded in halves */      \
+        while (2 * m * k <= LANES && 8 * m <= rows)                                                \
+            m *= 2;                                                                                \
+        const int64_t w = m * k, n = rows / m;                                                     \
+        op##_block_##T(x, n, w, w, wide);                                                          \
+        for (; m > 1; m /= 2)                                                                      \
+            op##_add_##T(wide, wide + m / 2 * k, 1, 0, m / 2 * k);                                 \
+        memcpy(y, wide, sizeof(T) * (size_t)k);                                                    \
+        op##_add_##T(y, x + n * w, rows - n * (w / k), k, k);                                      \
+    }                                                                                              \
+    static void op##_rows_##T(const void *x_, int64_t rows, int64_t ld, int64_t k, void *y_)       \
+    {                                                                                              \
+        const T *x = x_;                                                                           \
+        T *y = y_;                                                                                 \
+        if (rows == 0) {                                                                           \
+            for (int64_t i = 0; i < k; i++)                                                        \
+                y[i] = none;                                                                       \
+            return;                                                                                \
+        }                                                                                          \
+        if (k <= LANES / 2 && ld == k) {                                                           \
+            const int64_t most = BLOCK * LANES / k;                                                \
+            T part[LANES / 2];                                                                     \
+            op##_short_##T(x, rows < most ? rows : most, k, y);                                    \
+            for (int64_t r = most; r < rows; r += most) {                                          \
+                op##_short_##T(x + r * k, rows - r < most ? rows - r : most, k, part);             \
+                op##_add_##T(y, part, 1, 0, k);                                                    \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t c = 0; c < k; c += TILE) {                                                    \
+            const int64_t w = k - c < TILE ? k - c : TILE;                                         \
+            T part[TILE];                                                                          \
+            op##_block_##T(x + c, rows < BLOCK ? rows : BLOCK, ld, w, y + c);                      \
+            for (int64_t r = BLOCK; r < rows; r += BLOCK) {                                        \
+                const int64_t n = rows - r < BLOCK ? rows - r : BLOCK;                             \
+                op##_block_##T(x + r * ld + c, n, ld, w, part);                                    \
+                op##_add_##T(y + c, part, 1, 0, w);                                                \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+#define SUM(name, dtype, T) REDUCER(sum, T, 0)
+#define PROD(name, dtype, T) REDUCER(prod, T, 1)
+LEAT_Y_REAL(SUM, )
+LEAT_Y_REAL(PROD, )
+
+/* X(type, least, greatest) */
+#define LIMITS(X)                                                                                  \
+    X(float, -INFINITY, INFINITY)                                                                  \
+    X(double, -(double)INFINITY, (double)INFINITY)                                                 \
+    X(int8_t, INT8_MIN, INT8_MAX)                                                                  \
+    X(int16_t, INT16_MIN, INT16_MAX)                                                               \
+    X(int32_t, INT32_MIN, INT32_MAX)                                                               \
+    X(int64_t, INT64_MIN, INT64_MAX)                                                               \
+    X(uint8_t, 0, UINT8_MAX)                                                                       \
+    X(uint16_t, 0, UINT16_MAX)                                                                     \
+    X(uint32_t, 0, UINT32_MAX)                                                                     \
+    X(uint64_t, 0, UINT64_MAX)
+#define MAX_MIN(T, least, greatest) REDUCER(max, T, least) REDUCER(min, T, greatest)
+LIMITS(MAX_MIN)
+
+REDUCER(all, _Bool, 1)
+REDUCER(any, _Bool, 0)
+
+#define ENTRY(name, dtype, T) [LEAT_##dtype] = name##_rows_##T,
+
+leat_reduce_fn leat_reduce_find(leat_reducer op, leat_dtype t)
+{
+    static const leat_reduce_fn fns[][LEAT_UINT64 + 1] = {
+        [LEAT_REDUCE_SUM] = {LEAT_Y_REAL(ENTRY, sum)},
+        [LEAT_REDUCE_PROD] = {LEAT_Y_REAL(ENTRY, prod)},
+        [LEAT_REDUCE_MAX] = {LEAT_Y_REAL(ENTRY, max)},
+        [LEAT_REDUCE_MIN] = {LEAT_Y_REAL(ENTRY, min)},
+        [LEAT_REDUCE_ALL] = {LEAT_Y_BOOL(ENTRY, all)},
+        [LEAT_REDUCE_ANY] = {LEAT_Y_BOOL(ENTRY, any)},
+    };
+    return (unsigned)t <= LEAT_UINT64 ? fns[op][t] : NULL;
+}
