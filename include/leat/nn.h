@@ -7,14 +7,22 @@
 #define leat_relu(x, ...) LEAT_OP1("Relu", x, ##__VA_ARGS__)
 #define leat_relu_grad(dy, x, ...) LEAT_OP2("ReluGrad", dy, x, ##__VA_ARGS__)
 #define leat_relu6(x, ...) LEAT_OP1("Relu6", x, ##__VA_ARGS__)
+#define leat_relu6_grad(dy, x, ...) LEAT_OP2("Relu6Grad", dy, x, ##__VA_ARGS__)
 #define leat_elu(x, ...) LEAT_OP1("Elu", x, ##__VA_ARGS__)
+#define leat_selu(x, ...) LEAT_OP1("Selu", x, ##__VA_ARGS__)
 #define leat_leaky_relu(x, ...) LEAT_OP1("LeakyRelu", x, ##__VA_ARGS__)
+#define leat_leaky_relu_grad(dy, x, alpha, ...)                                                    \
+    LEAT_OP2("LeakyReluGrad", dy, x, leat_attr_float("alpha", alpha), ##__VA_ARGS__)
 #define leat_softplus(x, ...) LEAT_OP1("Softplus", x, ##__VA_ARGS__)
+#define leat_softplus_grad(dy, x, ...) LEAT_OP2("SoftplusGrad", dy, x, ##__VA_ARGS__)
+#define leat_softsign(x, ...) LEAT_OP1("Softsign", x, ##__VA_ARGS__)
+#define leat_softsign_grad(dy, x, ...) LEAT_OP2("SoftsignGrad", dy, x, ##__VA_ARGS__)
 #define leat_sigmoid(x, ...) LEAT_OP1("Sigmoid", x, ##__VA_ARGS__)
 #define leat_tanh(x, ...) LEAT_OP1("Tanh", x, ##__VA_ARGS__)
 #define leat_softmax(x, ...) LEAT_OP1("Softmax", x, ##__VA_ARGS__)
 #define leat_log_softmax(x, ...) LEAT_OP1("LogSoftmax", x, ##__VA_ARGS__)
 #define leat_bias_add(x, b, ...) LEAT_OP2("BiasAdd", x, b, ##__VA_ARGS__)
+#define leat_bias_add_grad(dy, ...) LEAT_OP1("BiasAddGrad", dy, ##__VA_ARGS__)
 /* x*w + b, x is (batch, in), w is (in, out), b is (out) */
 #define leat_xw_plus_b(x, w, b) leat_bias_add(leat_matmul(x, w), b)
 /* The loss of each example (batch); output 1 is its gradient by logits (batch, classes). */
@@ -24,5 +32,7 @@
     LEAT_OP2("SparseSoftmaxCrossEntropyWithLogits", logits, labels, ##__VA_ARGS__)
 #define leat_in_top_k(predictions, targets, k, ...)                                                \
     LEAT_OP2("InTopK", predictions, targets, leat_attr_int("k", k), ##__VA_ARGS__)
+/* The k largest of each row; output 1 says where they are (int32). k is an int32 scalar. */
+#define leat_top_k(x, k, ...) LEAT_OP2("TopKV2", x, k, ##__VA_ARGS__)
 
 #endif

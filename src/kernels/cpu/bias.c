@@ -1,0 +1,144 @@
+/* bias.c -- BiasAdd and BiasAddGrad: x is (outer, channels, inner), inner is 1 for NHWC. */
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/vexp.h"
+
+typedef struct bias_args {
+    const leat_tensor *x, *bias;
+    leat_tensor *y;
+    int64_t outer, channels, inner;
+} bias_args;
+
+/* W is the type in which sums wrap without being undefined. */
+#define BIAS(dtype, T, W)                                                                          \
+    static void add_##T(const bias_args *a, int64_t begin, int64_t end)                            \
+    {                                                                                              \
+        const T *bias = AT(T, a->bias);                                                            \
+        for (int64_t o = begin; o < end; o++) {                                                    \
+            const T *x = AT(T, a->x) + o * a->channels * a->inner;                                 \
+            T *y = AT(T, a->y) + o * a->channels * a->inner;                                       \
+            if (a->inner == 1) {                                                                   \
+                LEAT_SIMD                                                                          \
+                for (int64_t c = 0; c < a->channels; c++)                                          \
+                    y[c] = (T)((W)x[c] + (W)bias[c]);                                              \
+                continue;                                                                          \
+            }                                                                                      \
+            for (int64_t c = 0; c < a->channels; c++) {                                            \
+                LEAT_SIMD                                                                          \
+                for (int64_t i = c * a->inner; i < (c + 1) * a->inner; i++)                        \
+                    y[i] = (T)((W)x[i] + (W)bias[c]);                                              \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    /* Sums of channels [begin, end), row by row. */                                               \
+    static void sum_##T(const bias_args *a, int64_t begin, int64_t end)                            \
+    {                                                                                              \
+        T *restrict y = AT(T, a->y);                                                               \
+        for (int64_t c = begin; c < end; c++)                                                      \
+            y[c] = 0;                                                                              \
+        for (int64_t o = 0; o < a->outer; o++) {                                                   \
+            const T *restrict x = AT(T, a->x) + o * a->channels * a->inner;                        \
+            if (a->inner == 1) {                                                                   \
+                for (int64_t c = begin; c < end; c++)                                              \
+                    y[c] = (T)((W)y[c] + (W)x[c]);                                                 \
+                continue;                                                                          \
+            }                                                                                      \
+            for (int64_t c = begin; c < end; c++) {                                                \
+                W sum = (W)y[c];                                                                   \
+                for (int64_t i = c * a->inner; i < (c + 1) * a->inner; i++)                        \
+                    sum = (W)(sum + (W)x[i]);                                                      \
+                y[c] = (T)sum;                                                                     \
+            }                                                                                      \
+        }                                                                                          \
+    }
+BIAS(FLOAT, float, float)
+BIAS(DOUBLE, double, double)
+BIAS(INT8, int8_t, uint32_t)
+BIAS(INT16, int16_t, uint32_t)
+BIAS(INT32, int32_t, uint32_t)
+BIAS(INT64, int64_t, uint64_t)
+BIAS(UINT8, uint8_t, uint32_t)
+BIAS(UINT16, uint16_t, uint32_t)
+BIAS(UINT32, uint32_t, uint32_t)
+BIAS(UINT64, uint64_t, uint64_t)
+
+#define CASE_ADD(dtype, T)                                                                         \
+    case LEAT_##dtype:                                                                             \
+        add_##T(arg, begin, end);                                                                  \
+        break;
+#define CASE_SUM(dtype, T)                                                                         \
+    case LEAT_##dtype:                                                                             \
+        sum_##T(arg, begin, end);                                                                  \
+        break;
+
+static void add_part(void *arg, int64_t begin, int64_t end)
+{
+    switch (((bias_args *)arg)->x->dtype) {
+        LEAT_X_REAL(CASE_ADD)
+    default:
+        break;
+    }
+}
+
+static void sum_part(void *arg, int64_t begin, int64_t end)
+{
+    switch (((bias_args *)arg)->x->dtype) {
+        LEAT_X_REAL(CASE_SUM)
+    default:
+        break;
+    }
+}
+
+/* NCHW: dimension 1 is the channels; else the last one is. */
+static leat_status split(leat_kernel *k, bias_args *a)
+{
+    const leat_shape *s = &a->x->shape;
+    LEAT_REQUIRE(s->rank >= 2, INVALID_ARGUMENT, "Input tensor must be at least 2D: %s",
+                 leat_shape_show(s).s);
+    bool nchw = strcmp(leat_node_string(leat_kernel_node(k), "data_format"), "NCHW") == 0;
+    int channel = nchw ? 1 : s->rank - 1;
+    a->outer = a->inner = 1;
+    a->channels = s->dim[channel];
+    for (int d = 0; d < channel; d++)
+        a->outer *= s->dim[d];
+    for (int d = channel + 1; d < s->rank; d++)
+        a->inner *= s->dim[d];
+    return NULL;
+}
+
+static leat_status bias_add(leat_kernel *k)
+{
+    bias_args a = {.x = leat_kernel_in(k, 0), .bias = leat_kernel_in(k, 1)};
+    LEAT_TRY(split(k, &a));
+    LEAT_REQUIRE(a.bias->shape.rank == 1, INVALID_ARGUMENT, "Biases must be 1D: %s",
+                 leat_shape_show(&a.bias->shape).s);
+    LEAT_REQUIRE(a.bias->count == a.channels, INVALID_ARGUMENT,
+                 "Must provide as many biases as the last dimension of the input tensor: %s vs. %s",
+                 leat_shape_show(&a.bias->shape).s, leat_shape_show(&a.x->shape).s);
+    LEAT_TRY(leat_kernel_out_over(k, 0, 0, &a.x->shape, &a.y));
+    if (a.x->count > 0)
+        leat_kernel_for(k, a.outer, 0.2 * (double)(a.channels * a.inner), add_part, &a);
+    return NULL;
+}
+
+static leat_status bias_add_grad(leat_kernel *k)
+{
+    bias_args a = {.x = leat_kernel_in(k, 0)};
+    LEAT_TRY(split(k, &a));
+    leat_shape s = {.rank = 1, .dim = {a.channels}};
+    LEAT_TRY(leat_kernel_out(k, 0, &s, &a.y));
+    leat_kernel_for(k, a.channels, 1 + 0.15 * (double)a.outer * (double)a.inner, sum_part, &a);
+    return NULL;
+}
+
+#define REAL (LEAT_TYPES_REAL & ~LEAT_TYPES_SMALL_FLOAT)
+#define KERNEL(name, fn)                                                                           \
+    {                                                                                              \
+        .op = name, .where = {{"T", REAL}}, .run = fn, .flags = LEAT_KERNEL_VIA_FLOAT              \
+    }
+
+const leat_kernel_def leat_cpu_bias[] = {
+    KERNEL("BiasAdd", bias_add),
+    KERNEL("BiasAddV1", bias_add),
+    KERNEL("BiasAddGrad", bias_add_grad),
+    {0},
+};
