@@ -57,11 +57,20 @@ static void fail(leat_run *r, const exec_node *n, leat_status s)
 
 /* ---- Delivering outputs ---- */
 
-static void arrive(iteration *root, exec_node *dst, task_list *ready)
+/* alone: no other thread and no async kernel is at work on the run. */
+static void arrive(iteration *root, exec_node *dst, bool alone, task_list *ready)
 {
-    if (dst->pending == 1 ||
-        atomic_fetch_sub_explicit(&root->pending[dst->local], 1, memory_order_acq_rel) == 1)
-        leat_task_push(ready, dst, root);
+    atomic_int *pending = &root->pending[dst->local];
+    if (dst->pending > 1 && alone) {
+        int left = atomic_load_explicit(pending, memory_order_relaxed) - 1;
+        atomic_store_explicit(pending, left, memory_order_relaxed);
+        if (left)
+            return;
+    } else if (dst->pending > 1 &&
+               atomic_fetch_sub_explicit(pending, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    leat_task_push(ready, dst, root);
 }
 
 static leat_status missing(const exec_node *n, int out)
@@ -73,6 +82,7 @@ static leat_status missing(const exec_node *n, int out)
 static leat_status propagate(leat_run *r, exec_node *n, leat_entry *out, task_list *ready)
 {
     exec_node *nodes = r->executor->nodes;
+    bool alone = atomic_load_explicit(&r->active, memory_order_acquire) == 1;
     for (int i = 0; i < n->n_edges; i++) {
         const exec_edge *e = &n->edges[i];
         exec_node *dst = &nodes[e->node];
@@ -84,7 +94,7 @@ static leat_status propagate(leat_run *r, exec_node *n, leat_entry *out, task_li
             if (e->last)
                 out[e->out] = (leat_entry){0};
         }
-        arrive(&r->root, dst, ready);
+        arrive(&r->root, dst, alone, ready);
     }
     return NULL;
 }

@@ -104,12 +104,14 @@ leat_status leat_kernel_out_over(leat_kernel *k, int i, int in, const leat_shape
 {
     leat_tensor *x = k->in[in].tensor;
     leat_dtype t = leat_kernel_out_dtype(k, i);
-    if (!x || k->in[in].var || !leat_tensor_sole(x) || leat_dtype_managed(x->dtype) ||
-        leat_dtype_managed(t) || leat_element_size(t) != leat_element_size(x->dtype) ||
-        x->count == 0 || leat_shape_count(shape) != x->count)
+    if (!x || k->in[in].var || k->in[in].moved || !leat_tensor_sole(x) ||
+        leat_dtype_managed(x->dtype) || leat_dtype_managed(t) ||
+        leat_element_size(t) != leat_element_size(x->dtype) || x->count == 0 ||
+        leat_shape_count(shape) != x->count)
         return leat_kernel_out(k, i, shape, out);
     if (x->dtype == t && leat_shape_equal(shape, &x->shape)) {
-        *out = leat_tensor_ref(x);
+        k->in[in].moved = true;
+        *out = x;
     } else {
         leat_buffer_ref(x->buffer);
         *out = leat_tensor_over(x->buffer, x->data, t, shape);

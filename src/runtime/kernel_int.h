@@ -16,11 +16,12 @@ typedef struct leat_entry {
     leat_tensor *tensor;
     leat_variable *var;
     bool dead;
+    bool moved; /* an input whose tensor became an output: no reference of its own any more */
 } leat_entry;
 
 static inline void leat_entry_clear(leat_entry *e) /* lets go */
 {
-    if (e->tensor)
+    if (e->tensor && !e->moved)
         leat_tensor_unref(e->tensor);
     if (e->var)
         leat_resource_unref(&e->var->base);
