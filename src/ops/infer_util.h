@@ -93,6 +93,10 @@ static inline leat_status leat_shape_merge_prefix(const leat_shape *s, const lea
     return NULL;
 }
 
+/* scatter.c: updates fit indices and what they are scattered over, as far as is known. */
+leat_status leat_shape_scatter_nd(const leat_shape *var, const leat_shape *indices,
+                                  const leat_shape *updates) LEAT_MUST_CHECK;
+
 /* What is behind a handle stays behind it. */
 static inline void leat_infer_pass_handle(leat_infer *c, int in, int out)
 {

@@ -3,6 +3,7 @@
 #include <leat/extend.h>
 #include <leat/ops.h>
 
+#include "ops/infer_util.h"
 #include "ops/resource_variable.h"
 
 /* Dimensions [begin, end) of s; end -1: to the last. Of an unknown rank nothing is known. */
@@ -54,9 +55,11 @@ static leat_status resource_scatter_shape(leat_infer *c)
     return check_rows(c, &var);
 }
 
-static leat_status check_nd_parts(const leat_shape *var, const leat_shape *indices,
+leat_status leat_shape_scatter_nd(const leat_shape *var, const leat_shape *indices,
                                   const leat_shape *updates)
 {
+    if (indices->rank < 0 || updates->rank < 0 || indices->dim[indices->rank - 1] < 0)
+        return NULL;
     int outer = indices->rank - 1;
     int64_t depth = indices->dim[outer];
     leat_shape a, b;
@@ -93,9 +96,7 @@ static leat_status check_nd(leat_infer *c, const leat_shape *var)
     LEAT_REQUIRE(leat_shape_count(var) != 0 ||
                      (leat_shape_count(&indices) <= 0 && leat_shape_count(&updates) <= 0),
                  INVALID_ARGUMENT, "Indices and updates specified for empty output shape");
-    if (indices.rank < 0 || updates.rank < 0 || indices.dim[indices.rank - 1] < 0)
-        return NULL;
-    return check_nd_parts(var, &indices, &updates);
+    return leat_shape_scatter_nd(var, &indices, &updates);
 }
 
 static leat_status scatter_nd_shape(leat_infer *c)

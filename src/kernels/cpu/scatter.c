@@ -134,8 +134,8 @@ static leat_status bad_place(const leat_shape *ps, const leat_tensor *indices, i
     return leat_status_prefix(s, "indices%s = [", leat_index_show(&outer, i).s);
 }
 
-static leat_status scatter_nd(leat_tensor *p, const leat_tensor *indices, const leat_tensor *u,
-                              leat_update_op op)
+leat_status leat_scatter_nd(leat_tensor *p, const leat_tensor *indices, const leat_tensor *u,
+                            leat_update_op op)
 {
     LEAT_TRY(check_nd(p, indices, u));
     const leat_shape *is = &indices->shape;
@@ -186,9 +186,9 @@ RUN(rows_mul, scatter_rows, MUL)
 RUN(rows_div, scatter_rows, DIV)
 RUN(rows_min, scatter_rows, MIN)
 RUN(rows_max, scatter_rows, MAX)
-RUN(nd_assign, scatter_nd, ASSIGN)
-RUN(nd_add, scatter_nd, ADD)
-RUN(nd_sub, scatter_nd, SUB)
+RUN(nd_assign, leat_scatter_nd, ASSIGN)
+RUN(nd_add, leat_scatter_nd, ADD)
+RUN(nd_sub, leat_scatter_nd, SUB)
 
 /* ---- ResourceGather: params (batch, limit, row), indices (batch, picks) ---- */
 

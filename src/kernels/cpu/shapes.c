@@ -22,20 +22,6 @@ leat_status leat_shape_from_tensor(const leat_tensor *t, leat_shape *out)
     return NULL;
 }
 
-leat_text leat_place_show(const leat_shape *s, int64_t i)
-{
-    leat_text text = {""};
-    size_t at = 0;
-    for (int d = 0; d < s->rank && at < sizeof text.s; d++) {
-        int64_t inner = leat_shape_product(s, d + 1, s->rank);
-        int64_t place = inner ? i / inner : 0;
-        i -= place * inner;
-        at += (size_t)snprintf(text.s + at, sizeof text.s - at, "%c%" PRId64 "%s", d ? ',' : '[',
-                               place, d == s->rank - 1 ? "]" : "");
-    }
-    return text;
-}
-
 bool leat_shape_starts_with(const leat_shape *s, const leat_shape *prefix)
 {
     return s->rank >= prefix->rank &&

@@ -7,8 +7,6 @@
 /* A shape from a vector of int32 or int64: "Dimension -1 must be >= 0", "... would have more than
  * 2**63 - 1 elements". */
 leat_status leat_shape_from_tensor(const leat_tensor *t, leat_shape *out) LEAT_MUST_CHECK;
-/* The place of element i of a tensor of this shape, as "[1,0]"; "" in a scalar. */
-leat_text leat_place_show(const leat_shape *s, int64_t i);
 /* Elements of dims [begin, end). */
 static inline int64_t leat_shape_product(const leat_shape *s, int begin, int end)
 {

@@ -21,6 +21,11 @@ typedef bool (*leat_update_fn)(void *p, const void *u, int64_t n, int step);
 /* NULL if there is none for this dtype. Not for LEAT_UPDATE_ASSIGN. */
 leat_update_fn leat_update_of(leat_dtype t, leat_update_op op);
 
+/* Rows of p at places given by the last dimension of indices become p op u, in order; p may be
+ * written to. All places are checked first: "indices[0] = [9] does not index into shape [4]". */
+leat_status leat_scatter_nd(leat_tensor *p, const leat_tensor *indices, const leat_tensor *u,
+                            leat_update_op op) LEAT_MUST_CHECK;
+
 /* The handle in input i; INVALID_ARGUMENT if it is none, or one of another device. */
 leat_status leat_kernel_handle(leat_kernel *k, int i, const leat_handle **out) LEAT_MUST_CHECK;
 /* The variable behind input i, which must be of dtype t. */

@@ -1,0 +1,155 @@
+/* gather.c -- Gather, GatherV2. params is seen as (batch, outer, dim, inner), indices as (batch,
+ * picks), the output as (batch, outer, picks, inner): inner elements are copied at a time. */
+#include <inttypes.h>
+
+#include "kernels/cpu/move.h"
+#include "kernels/cpu/shapes.h"
+#include "kernels/cpu/update.h"
+
+typedef struct gather_args {
+    const leat_tensor *params, *indices;
+    leat_tensor *y;
+    int64_t outer, dim, picks;
+    size_t bytes; /* of inner elements */
+} gather_args;
+
+#define GATHER(I)                                                                                  \
+    static void gather_##I(const gather_args *g, const I *index, int64_t begin, int64_t end)       \
+    {                                                                                              \
+        char *y = g->y->data;                                                                      \
+        const char *p = g->params->data;                                                           \
+        int64_t pick = begin % g->picks, block = begin / g->picks; /* of batch and outer */        \
+        index += block / g->outer * g->picks;                                                      \
+        for (int64_t r = begin; r < end; r++) {                                                    \
+            const char *from = p + (size_t)(block * g->dim + index[pick]) * g->bytes;              \
+            switch (g->bytes) {                                                                    \
+            case 4:                                                                                \
+                memcpy(y + (size_t)r * 4, from, 4);                                                \
+                break;                                                                             \
+            case 8:                                                                                \
+                memcpy(y + (size_t)r * 8, from, 8);                                                \
+                break;                                                                             \
+            default:                                                                               \
+                memcpy(y + (size_t)r * g->bytes, from, g->bytes);                                  \
+            }                                                                                      \
+            if (++pick == g->picks) {                                                              \
+                pick = 0;                                                                          \
+                if (++block % g->outer == 0)                                                       \
+                    index += g->picks;                                                             \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    /* The first index that is not below dim, or -1. */                                            \
+    static int64_t bad_##I(const I *index, int64_t n, int64_t dim)                                 \
+    {                                                                                              \
+        bool bad = false;                                                                          \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            bad |= (uint64_t)(int64_t)index[i] >= (uint64_t)dim;                                   \
+        for (int64_t i = 0; bad && i < n; i++)                                                     \
+            if ((uint64_t)(int64_t)index[i] >= (uint64_t)dim)                                      \
+                return i;                                                                          \
+        return -1;                                                                                 \
+    }
+GATHER(int32_t)
+GATHER(int64_t)
+
+static void gather_part(void *arg, int64_t begin, int64_t end)
+{
+    const gather_args *g = arg;
+    if (g->indices->dtype == LEAT_INT32)
+        gather_int32_t(g, g->indices->data, begin, end);
+    else
+        gather_int64_t(g, g->indices->data, begin, end);
+}
+
+static leat_status gather_managed(const gather_args *g, int64_t rows)
+{
+    int64_t inner = (int64_t)(g->bytes / leat_element_size(g->params->dtype));
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t block = r / g->picks;
+        int64_t at = leat_index_at(g->indices, block / g->outer * g->picks + r % g->picks);
+        LEAT_TRY(leat_elements_copy(g->params->dtype, leat_element(g->y, r * inner),
+                                    leat_element(g->params, (block * g->dim + at) * inner), inner));
+    }
+    return NULL;
+}
+
+static leat_status read_axis(leat_kernel *k, int rank, int64_t *axis)
+{
+    *axis = 0;
+    if (leat_kernel_inputs(k) < 3)
+        return NULL;
+    const leat_tensor *t = leat_kernel_in(k, 2);
+    LEAT_REQUIRE(t->shape.rank == 0, INVALID_ARGUMENT, "axis must be scalar");
+    *axis = leat_index_at(t, 0);
+    LEAT_REQUIRE(*axis >= -rank && *axis < rank, INVALID_ARGUMENT,
+                 "Expected axis in the range [%d, %d), but got %" PRId64, -rank, rank, *axis);
+    *axis += *axis < 0 ? rank : 0;
+    return NULL;
+}
+
+static leat_status check_batch(const leat_shape *p, const leat_shape *ix, int64_t axis,
+                               int64_t *batch)
+{
+    int64_t given = *batch;
+    *batch += given < 0 ? ix->rank : 0;
+    LEAT_REQUIRE(given == 0 || (*batch >= 0 && *batch < ix->rank), INVALID_ARGUMENT,
+                 "Expected batch_dims in the range [%d, %d), but got %" PRId64, -ix->rank, ix->rank,
+                 given);
+    LEAT_REQUIRE(*batch < p->rank, INVALID_ARGUMENT,
+                 "batch_dims (%" PRId64 ") must be less than rank(params) (%d).", *batch, p->rank);
+    LEAT_REQUIRE(axis >= *batch, INVALID_ARGUMENT,
+                 "batch_dims (%" PRId64 ") must be less than or equal to axis (%" PRId64 ").",
+                 *batch, axis);
+    for (int d = 0; d < *batch; d++)
+        LEAT_REQUIRE(p->dim[d] == ix->dim[d], INVALID_ARGUMENT,
+                     "params.shape[%d]: %" PRId64 " should be equal to indices.shape[%d]: %" PRId64,
+                     d, p->dim[d], d, ix->dim[d]);
+    return NULL;
+}
+
+static leat_status gather(leat_kernel *k)
+{
+    gather_args g = {.params = leat_kernel_in(k, 0), .indices = leat_kernel_in(k, 1)};
+    const leat_shape *p = &g.params->shape, *ix = &g.indices->shape;
+    int64_t axis, batch = *(const int64_t *)leat_kernel_state(k);
+    LEAT_REQUIRE(p->rank >= 1, INVALID_ARGUMENT, "params must be at least 1 dimensional");
+    LEAT_TRY(read_axis(k, p->rank, &axis));
+    LEAT_TRY(check_batch(p, ix, axis, &batch));
+    g.dim = p->dim[axis];
+    LEAT_REQUIRE(g.indices->dtype != LEAT_INT32 || g.dim <= INT32_MAX, INVALID_ARGUMENT,
+                 "params.shape[%" PRId64 "] too large for int32 indexing: %" PRId64 " > %d", axis,
+                 g.dim, INT32_MAX);
+    leat_shape front = *p, s;
+    front.rank = (int)axis;
+    LEAT_TRY(leat_shape_join(&front, ix, (int)batch, &s));
+    LEAT_TRY(leat_shape_join(&s, p, (int)axis + 1, &s));
+    int64_t bad = g.indices->dtype == LEAT_INT32
+                      ? bad_int32_t(g.indices->data, g.indices->count, g.dim)
+                      : bad_int64_t(g.indices->data, g.indices->count, g.dim);
+    LEAT_REQUIRE(bad < 0, INVALID_ARGUMENT, "indices%s = %" PRId64 " is not in [0, %" PRId64 ")",
+                 leat_index_show(ix, bad).s, leat_index_at(g.indices, bad), g.dim);
+    LEAT_TRY(leat_kernel_out(k, 0, &s, &g.y));
+    if (g.y->count == 0)
+        return NULL;
+    g.outer = leat_shape_product(p, (int)batch, (int)axis);
+    g.picks = leat_shape_product(ix, (int)batch, ix->rank);
+    int64_t inner = leat_shape_product(p, (int)axis + 1, p->rank), rows = g.y->count / inner;
+    g.bytes = (size_t)inner * leat_element_size(g.params->dtype);
+    if (leat_is_managed(g.params->dtype))
+        return gather_managed(&g, rows);
+    leat_kernel_for(k, rows, 3 + 0.1 * (double)g.bytes, gather_part, &g);
+    return NULL;
+}
+
+static leat_status gather_init(const leat_node *n, void *state)
+{
+    *(int64_t *)state = leat_node_int(n, "batch_dims"); /* 0 for Gather, which has none */
+    return NULL;
+}
+
+const leat_kernel_def leat_cpu_gather[] = {
+    {.op = "Gather", .run = gather, .state_size = sizeof(int64_t), .init = gather_init},
+    {.op = "GatherV2", .run = gather, .state_size = sizeof(int64_t), .init = gather_init},
+    {0},
+};
