@@ -5,6 +5,7 @@
  * came is summed, its gradient function called, and the results sent to its inputs. Names and
  * order are TensorFlow's, so that graphs of both can be compared.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
