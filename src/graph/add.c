@@ -301,9 +301,20 @@ static leat_status fill_node(making *m, leat_node *n)
     n->device = s->device && s->device[0] ? leat_arena_strdup(arena, s->device) : "";
     LEAT_TRY(name_node(m, n));
     copy_attrs(m, n);
-    if (!s->exact_name)
-        LEAT_TRY(leat_scopes_apply(m->g, n));
-    return leat_node_infer(n);
+    if (s->exact_name)
+        return leat_node_infer(n);
+    leat_control_ctx *ctx;
+    leat_loc outer = m->g->at_override;
+    m->g->at_override = n->at; /* what is added for n's sake has n's place */
+    leat_status bad = leat_ctx_take_inputs(m->g, m->op->def->name, n->name, n->in, n->n_in, &ctx);
+    if (!bad)
+        bad = leat_scopes_apply(m->g, n);
+    if (!bad)
+        bad = leat_node_infer(n);
+    if (!bad)
+        bad = leat_ctx_take_controls(ctx, n);
+    m->g->at_override = outer;
+    return bad;
 }
 
 static void insert(leat_graph *g, leat_node *n)
@@ -343,8 +354,6 @@ leat_status leat_graph_add(leat_graph *g, const leat_node_spec *spec, leat_node 
         return s;
     }
     insert(g, n);
-    if (g->control_ctx && !spec->exact_name)
-        LEAT_TRY(leat_control_ctx_added(g->control_ctx, n));
     *out = n;
     return NULL;
 }

@@ -41,6 +41,14 @@ bool leat_grad_came(leat_backprop *b, const leat_node *n)
     return false;
 }
 
+static leat_out add_beside_first(leat_graph *g, const leat_out *x, int n)
+{
+    leat_colocate_only_enter(g, x[0]);
+    leat_out y = leat_add_n(x, n);
+    leat_colocate_leave(g);
+    return y;
+}
+
 /* Sums on each device first; each sum stays with its first summand. */
 static leat_out add_by_device(leat_backprop *b, const leat_grad_slot *s)
 {
@@ -58,7 +66,7 @@ static leat_out add_by_device(leat_backprop *b, const leat_grad_slot *s)
         if (k == 1)
             sums[n++] = part[0];
         else if (k > 1)
-            leat_with_colocate(b->g, part[0]) sums[n++] = leat_add_n(part, k);
+            sums[n++] = add_beside_first(b->g, part, k);
     }
     return n == 1 ? sums[0] : leat_add_n(sums, n);
 }
@@ -150,7 +158,7 @@ void leat_grad_gate(leat_grad *c)
     if (n < 2)
         return;
     leat_name_scope_enter(g, "tuple");
-    leat_colocate_enter(g, (leat_out){0});
+    leat_colocate_only_enter(g, (leat_out){0});
     leat_out gate = leat_group_at(LEAT_AT, g, all, n, NULL);
     leat_colocate_leave(g);
     for (int i = 0; i < n_in; i++) {

@@ -218,15 +218,15 @@ static leat_status differentiate(leat_backprop *b, leat_node *n)
 {
     leat_grad c = {b, n, leat_arena_array(&b->scratch, leat_grad_value, n->n_out + 1),
                    leat_arena_array(&b->scratch, leat_grad_value, n->n_in + 1)};
-    leat_loops_enter(b, n, true);
+    leat_control_ctx *was = leat_loops_enter(b, n, true);
     leat_grad_sums(b, n, c.out);
-    leat_loops_leave(b, n, true);
+    leat_loops_leave(b, was);
     bool some = false;
     for (int i = 0; i < n->n_out; i++)
         some |= leat_grad_some(c.out[i]);
     if (!some || leat_grad_state_of(b, n)->stop)
         return NULL;
-    leat_loops_enter(b, n, false);
+    was = leat_loops_enter(b, n, false);
     leat_status s = leat_loops_check(b, n);
     if (!s)
         s = call_gradient(b, &c);
@@ -236,7 +236,7 @@ static leat_status differentiate(leat_backprop *b, leat_node *n)
         s = check_gradient(&c, i);
         leat_grad_send(b, n->in[i], c.in[i]);
     }
-    leat_loops_leave(b, n, false);
+    leat_loops_leave(b, was);
     return s;
 }
 
@@ -259,7 +259,7 @@ static leat_status run(leat_backprop *b, const leat_out *ys, int n_y)
             leat_backprop_enqueue(b, ys[i].node);
         }
     }
-    LEAT_TRY(leat_loops_begin(b));
+    leat_loops_begin(b);
     while (b->queue_head < b->queue_tail && !b->g->status) {
         leat_node *n = b->queue[b->queue_head++];
         if (b->colocate)
@@ -270,7 +270,8 @@ static leat_status run(leat_backprop *b, const leat_out *ys, int n_y)
         LEAT_TRY(s);
         update_pending(b, n);
     }
-    return b->g->status ? NULL : leat_loops_end(b);
+    leat_loops_end(b);
+    return NULL;
 }
 
 /* ---- The call ---- */
@@ -316,12 +317,14 @@ static void begin(leat_backprop *b, const leat_gradients_options *o)
     leat_arena_init(&b->scratch);
     b->n_nodes = b->g->n_nodes;
     b->nodes = leat_new_array(leat_grad_node_state, b->n_nodes + 1);
+    b->ctx = b->g->control_ctx;
     b->gate = o->gate;
     b->colocate = o->colocate;
 }
 
 static void end(leat_backprop *b)
 {
+    leat_loops_free(b);
     free(b->nodes);
     free(b->between);
     free(b->queue);

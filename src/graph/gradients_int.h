@@ -26,7 +26,7 @@ typedef struct leat_grad_node_state {
     bool queued_y;         /* a y that waits for nothing */
 } leat_grad_node_state;
 
-typedef struct leat_loop_grads leat_loop_grads; /* loops between ys and xs: loop_grad.c */
+typedef struct leat_loop_grads leat_loop_grads; /* loops between ys and xs: loop_grad.h */
 
 typedef struct leat_backprop {
     leat_graph *g;
@@ -38,6 +38,7 @@ typedef struct leat_backprop {
     leat_node **queue; /* whose turn it is */
     int queue_head, queue_tail, cap_queue;
     leat_loop_grads *loops; /* NULL if there are none */
+    leat_control_ctx *ctx;  /* the context that leat_gradients was called in */
     bool gate, colocate;
 } leat_backprop;
 
@@ -78,7 +79,6 @@ void leat_grad_gate(
 
 /* grad_zeros.c: zeros of the shape of an output, where nothing came. */
 leat_out leat_grad_zeros(leat_backprop *b, leat_node *n, int i);
-leat_out leat_grad_zeros_outside_loops(leat_node *n, int i);
 leat_out leat_zeros_of_shape(leat_out shape, leat_dtype t); /* shape: an integer vector */
 
 #endif

@@ -36,6 +36,7 @@ void leat_graph_free(leat_graph *g)
             leat_attr_release(&g->nodes[i]->attrs[a]);
     leat_functions_free(g);
     leat_collections_free(g);
+    leat_control_ctxs_free(g);
     leat_scopes_free(g->scopes);
     leat_status_free(g->status);
     leat_map_release(&g->by_name);

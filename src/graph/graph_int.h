@@ -1,7 +1,9 @@
 /* graph_int.h -- the inside of graphs, for the rooms that build, change and compile them.
  *
  * 1. A node's id is its index in graph->nodes. Inputs of a node have smaller ids, except for the
- *    back edges of loops (NextIteration into Merge), which leat_node_set_input adds.
+ *    back edges of loops (NextIteration into Merge), which leat_node_set_input adds. Control inputs
+ *    of a loop's NextIteration and ControlTrigger may have larger ids: gradients order stack
+ *    operations by them. There are no cycles but through NextIteration.
  * 2. Everything a node points to lives in its graph's arena, but tensors, which are counted.
  * 3. Every attribute that the op declares is present, in the order of the definition; those that
  *    begin with "_" may follow.
@@ -66,10 +68,12 @@ struct leat_node {
     leat_handle_info **out_handles; /* NULL, or one for each output, each may be NULL */
     int n_in, n_controls, n_attrs, n_out;
     leat_loc at;
-    bool dead; /* removed by a pass */
+    bool dead;                    /* removed by a pass */
+    struct leat_control_ctx *ctx; /* the cond branch or loop that it belongs to, or NULL */
+    int control_base;             /* the clearing control scope that it was made in, or 0 */
 };
 
-typedef struct leat_control_ctx leat_control_ctx; /* a cond branch or a while body */
+typedef struct leat_control_ctx leat_control_ctx; /* a cond branch or a loop: control_ctx.h */
 typedef struct leat_function leat_function;       /* a function of the library */
 
 struct leat_graph {
@@ -85,6 +89,8 @@ struct leat_graph {
     leat_map collections;          /* name -> struct collection */
     leat_map functions;            /* name -> leat_function */
     leat_control_ctx *control_ctx; /* the innermost open one, or NULL */
+    leat_control_ctx *contexts;    /* all of them */
+    int ctx_off;                   /* above 0: whoever adds a node says where it belongs */
     leat_loc at_override;          /* file NULL: none. Gradient nodes get the caller's place */
     leat_map extras;               /* other rooms' objects by key: leat_graph_extra */
     int64_t seed;
@@ -147,8 +153,15 @@ leat_status leat_scopes_apply(leat_graph *g, leat_node *n) LEAT_MUST_CHECK;
 /* The opened control dependencies, for control flow builders. */
 void leat_collections_free(leat_graph *g);
 
-/* Hook of control_flow.c: a node was added while a context is open. */
-leat_status leat_control_ctx_added(leat_control_ctx *ctx, leat_node *n) LEAT_MUST_CHECK;
+/* As leat_colocate_enter, but scopes outside do not count. */
+void leat_colocate_only_enter(leat_graph *g, leat_out with);
+
+/* control_ctx.c, used by leat_graph_add: brings the inputs of a node into the open context (may add
+ * nodes), and says which context it will belong to; then its control inputs. */
+leat_status leat_ctx_take_inputs(leat_graph *g, const char *op, const char *name, leat_out *in,
+                                 int n_in, leat_control_ctx **ctx_out) LEAT_MUST_CHECK;
+leat_status leat_ctx_take_controls(leat_control_ctx *ctx, leat_node *n) LEAT_MUST_CHECK;
+void leat_control_ctxs_free(leat_graph *g);
 
 /* function.c: the library's function of this name as an op, or NULL; and freeing them all. */
 const leat_op_info *leat_function_op(leat_graph *g, const char *name);

@@ -15,13 +15,16 @@ typedef struct device_scope {
 typedef struct colocate_scope {
     leat_node *with; /* NULL: nothing, a mistake was made */
     int n_devices;   /* device scopes outside do not count: colocation is stronger */
+    bool only;       /* nor do colocation scopes outside */
 } colocate_scope;
 
 typedef struct control_scope {
     leat_node **nodes;
     int n;
-    int first_id; /* nodes from here on were made inside */
-    bool clears;  /* those outside do not count */
+    int first_id;          /* nodes from here on were made inside */
+    int serial;            /* counts up from 1 */
+    bool clears;           /* those outside do not count */
+    leat_control_ctx *ctx; /* that was open outside of one that clears */
 } control_scope;
 
 struct leat_scopes {
@@ -31,6 +34,7 @@ struct leat_scopes {
     colocate_scope *colocate;
     int n_names, cap_names, n_devices, cap_devices, n_controls, cap_controls, n_colocate,
         cap_colocate;
+    int last_serial; /* of control scopes */
 };
 
 struct leat_scopes *leat_scopes_new(void)
@@ -110,6 +114,7 @@ static void push_control(leat_graph *g, control_scope c)
 {
     struct leat_scopes *s = g->scopes;
     c.first_id = g->n_nodes;
+    c.serial = ++s->last_serial;
     leat_grow(s->controls, s->n_controls, s->cap_controls);
     s->controls[s->n_controls++] = c;
 }
@@ -123,23 +128,39 @@ void leat_control_enter(leat_graph *g, const leat_out *x, int n)
     push_control(g, c);
 }
 
+/* Conds and loops that are open do not count either: they, too, say when a node runs. */
 void leat_control_clear_enter(leat_graph *g)
 {
-    push_control(g, (control_scope){.clears = true});
+    push_control(g, (control_scope){.clears = true, .ctx = g->control_ctx});
+    g->control_ctx = NULL;
 }
 
 void leat_control_leave(leat_graph *g)
 {
-    if (g->scopes->n_controls)
-        free(g->scopes->controls[--g->scopes->n_controls].nodes);
+    if (!g->scopes->n_controls)
+        return;
+    control_scope *c = &g->scopes->controls[--g->scopes->n_controls];
+    if (c->clears)
+        g->control_ctx = c->ctx;
+    free(c->nodes);
 }
 
-void leat_colocate_enter(leat_graph *g, leat_out with)
+static void push_colocate(leat_graph *g, leat_out with, bool only)
 {
     struct leat_scopes *s = g->scopes;
     leat_grow(s->colocate, s->n_colocate, s->cap_colocate);
     s->colocate[s->n_colocate++] =
-        (colocate_scope){leat_out_ok(with) ? with.node : NULL, s->n_devices};
+        (colocate_scope){leat_out_ok(with) ? with.node : NULL, s->n_devices, only};
+}
+
+void leat_colocate_enter(leat_graph *g, leat_out with)
+{
+    push_colocate(g, with, false);
+}
+
+void leat_colocate_only_enter(leat_graph *g, leat_out with)
+{
+    push_colocate(g, with, true);
 }
 
 void leat_colocate_leave(leat_graph *g)
@@ -156,18 +177,26 @@ static bool is_input(const leat_node *n, const leat_node *x)
     return false;
 }
 
-/* A dependency is implied if an input was made inside the scope: it waited already. */
+/* Made inside the scope, and not in one inside it that clears: has waited already. */
+static bool waited(const leat_node *n, const control_scope *scope)
+{
+    return n && n->id >= scope->first_id && n->control_base <= scope->serial;
+}
+
+/* A dependency is implied if an input has waited. */
 static void apply_control(const struct leat_scopes *s, leat_node *n)
 {
-    for (int c = s->n_controls - 1; c >= 0 && !s->controls[c].clears; c--) {
+    int c = s->n_controls - 1;
+    for (; c >= 0 && !s->controls[c].clears; c--) {
         const control_scope *scope = &s->controls[c];
         bool implied = false;
         for (int i = 0; i < n->n_in; i++)
-            implied |= n->in[i].node && n->in[i].node->id >= scope->first_id;
+            implied |= waited(n->in[i].node, scope);
         for (int i = 0; !implied && i < scope->n; i++)
             if (!is_input(n, scope->nodes[i]))
                 leat_node_add_control(n, scope->nodes[i]);
     }
+    n->control_base = c >= 0 ? s->controls[c].serial : 0;
 }
 
 /* The device scopes from `first` on. */
@@ -242,9 +271,12 @@ static void apply_colocation(leat_graph *g, leat_node *n)
     for (int a = n->op->n_in - 1; a >= 0; a--)
         if (ref_input(n, a))
             colocate(g, ref_input(n, a), &groups, &n->device);
-    for (int i = s->n_colocate - 1; i >= 0; i--)
+    for (int i = s->n_colocate - 1; i >= 0; i--) {
         if (s->colocate[i].with)
             colocate(g, s->colocate[i].with, &groups, &n->device);
+        if (s->colocate[i].only)
+            break;
+    }
     if (groups.n) {
         leat_attr a = {.name = "_class", .kind = LEAT_ARG_STRINGS, .n = groups.n};
         int *sizes = leat_new_array(int, groups.n);
