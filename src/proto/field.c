@@ -1,9 +1,43 @@
-/* field.c -- reading protobuf-c's structs by their descriptors; see field.h. */
+/* field.c -- protobuf-c's structs by their descriptors; see field.h. */
 #include "proto/field.h"
 #include "core/alloc.h"
+#include "proto/wire.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static leat_text renamed(const char *name, const char *package)
+{
+    leat_text t;
+    snprintf(t.s, sizeof(t.s), "tensorflow%s", name + strlen(package));
+    return t;
+}
+
+leat_text leat_proto_name(const ProtobufCMessageDescriptor *d)
+{
+    return renamed(d->name, d->package_name);
+}
+
+leat_text leat_proto_enum_name(const ProtobufCEnumDescriptor *d)
+{
+    return renamed(d->name, d->package_name);
+}
+
+ProtobufCMessage *leat_message_new(const ProtobufCMessageDescriptor *d)
+{
+    ProtobufCMessage *m = leat_xmalloc(d->sizeof_message);
+    protobuf_c_message_init(d, m); /* writes all of it */
+    return m;
+}
+
+void leat_proto_free(void *message)
+{
+    if (message)
+        protobuf_c_message_free_unpacked(message, NULL);
+}
+
+/* ---- Looking ---- */
 
 size_t leat_field_size(ProtobufCType type)
 {
@@ -42,7 +76,6 @@ bool leat_field_is_map(const leat_field *f)
 /* A field of proto3 without presence: is it at its default? Floats by their bits: -0 is a value. */
 static bool is_default(const leat_field *f, const void *at)
 {
-    static const char zero[8];
     switch (f->type) {
     case PROTOBUF_C_TYPE_STRING:
         return !*(char *const *)at || !**(char *const *)at;
@@ -51,7 +84,7 @@ static bool is_default(const leat_field *f, const void *at)
     case PROTOBUF_C_TYPE_MESSAGE:
         return !*(void *const *)at;
     default:
-        return memcmp(at, zero, leat_field_size(f->type)) == 0;
+        return leat_field_size(f->type) == 8 ? !*(const uint64_t *)at : !*(const uint32_t *)at;
     }
 }
 
@@ -78,6 +111,114 @@ const void *leat_field_value(const leat_field *f, const ProtobufCMessage *m, siz
         return at;
     return *(const char *const *)at + i * leat_field_size(f->type);
 }
+
+/* ---- Storing ---- */
+
+static size_t power_of_two(size_t n) /* that is no less than n; 0 for 0 */
+{
+    return n < 2 ? n : (size_t)1 << (64 - __builtin_clzl(n - 1));
+}
+
+void *leat_array_extend(void *array, size_t n, size_t more, size_t size)
+{
+    size_t room = power_of_two(n);
+    return n + more <= room ? array : leat_xrealloc(array, power_of_two(n + more) * size);
+}
+
+void *leat_field_extend(const leat_field *f, ProtobufCMessage *m, size_t n)
+{
+    size_t *count = leat_field_quantifier(f, m), size = leat_field_size(f->type);
+    void **array = leat_field_at(f, m);
+    *array = leat_array_extend(*array, *count, n, size);
+    *count += n;
+    return (char *)*array + (*count - n) * size;
+}
+
+/* Frees what a field that is not repeated owns. */
+static void release(const leat_field *f, void *at)
+{
+    if (f->type == PROTOBUF_C_TYPE_STRING) {
+        if (*(char **)at != f->default_value)
+            free(*(char **)at);
+    } else if (f->type == PROTOBUF_C_TYPE_BYTES) {
+        free(((ProtobufCBinaryData *)at)->data);
+    } else if (f->type == PROTOBUF_C_TYPE_MESSAGE) {
+        leat_proto_free(*(ProtobufCMessage **)at);
+    }
+}
+
+/* Makes room for another value, which the caller sets. */
+static void set_present(const leat_field *f, ProtobufCMessage *m)
+{
+    if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) {
+        uint32_t *which = leat_field_quantifier(f, m);
+        if (*which)
+            release(protobuf_c_message_descriptor_get_field(m->descriptor, *which),
+                    leat_field_at(f, m));
+        *which = f->id;
+        return;
+    }
+    release(f, leat_field_at(f, m));
+    if (f->label == PROTOBUF_C_LABEL_OPTIONAL && f->type != PROTOBUF_C_TYPE_STRING &&
+        f->type != PROTOBUF_C_TYPE_MESSAGE)
+        *(protobuf_c_boolean *)leat_field_quantifier(f, m) = 1;
+}
+
+void leat_field_store(const leat_field *f, ProtobufCMessage *m, const leat_value *v)
+{
+    size_t size = leat_field_size(f->type);
+    if (f->label == PROTOBUF_C_LABEL_REPEATED) {
+        memcpy(leat_field_extend(f, m, 1), v, size);
+        return;
+    }
+    set_present(f, m);
+    memcpy(leat_field_at(f, m), v, size);
+}
+
+ProtobufCMessage *leat_field_child(const leat_field *f, ProtobufCMessage *m)
+{
+    ProtobufCMessage **at = leat_field_at(f, m);
+    if (f->label == PROTOBUF_C_LABEL_REPEATED)
+        at = leat_field_extend(f, m, 1);
+    else if (leat_field_count(f, m) > 0 && *at)
+        return *at;
+    else
+        set_present(f, m);
+    return *at = leat_message_new(leat_field_message(f));
+}
+
+/* The length of the UTF-8 sequence at s, 0 if there is none: no overlong forms, no surrogates. */
+static size_t utf8_length(const uint8_t *s, size_t n)
+{
+    static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t len = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+    if (len <= 1)
+        return len;
+    if (s[0] > 0xf4 || len > n)
+        return 0;
+    uint32_t c = s[0] & (0x7f >> len);
+    for (size_t i = 1; i < len; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+        c = c << 6 | (s[i] & 0x3f);
+    }
+    return c < least[len] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : len;
+}
+
+const char *leat_string_fault(const void *bytes, size_t n)
+{
+    const uint8_t *s = bytes;
+    for (size_t i = 0, len; i < n; i += len) {
+        len = utf8_length(s + i, n - i);
+        if (!len)
+            return "contains invalid UTF-8 data";
+        if (!s[i])
+            return "contains a NUL byte";
+    }
+    return NULL;
+}
+
+/* ---- Maps ---- */
 
 /* Strings compare by their bytes, numbers as numbers, as protobuf does. */
 static int key_compare(const ProtobufCMessage *a, const ProtobufCMessage *b)
@@ -120,18 +261,22 @@ static int ranked_compare(const void *a, const void *b)
     return c ? c : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-size_t leat_map_sort(ProtobufCMessage **entries, size_t n, ProtobufCMessage **dropped)
+bool leat_map_is_sorted(ProtobufCMessage *const *entries, size_t n)
 {
-    size_t i = 1, kept = 0;
+    size_t i = 1;
     while (i < n && key_compare(entries[i - 1], entries[i]) < 0)
         i++;
-    if (i >= n)
-        return n;
+    return i >= n;
+}
+
+size_t leat_map_sort(ProtobufCMessage **entries, size_t n, ProtobufCMessage **dropped)
+{
+    size_t kept = 0;
     ranked *r = leat_new_array(ranked, n);
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         r[i] = (ranked){entries[i], i};
     qsort(r, n, sizeof(*r), ranked_compare);
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         bool last = i + 1 == n || key_compare(r[i].entry, r[i + 1].entry) != 0;
         if (last)
             entries[kept++] = r[i].entry;
@@ -142,25 +287,20 @@ size_t leat_map_sort(ProtobufCMessage **entries, size_t n, ProtobufCMessage **dr
     return kept;
 }
 
-ProtobufCMessage *leat_message_new(const ProtobufCMessageDescriptor *d)
-{
-    ProtobufCMessage *m = leat_xcalloc(1, d->sizeof_message);
-    protobuf_c_message_init(d, m);
-    return m;
-}
-
 static void settle_map(const leat_field *f, ProtobufCMessage *m)
 {
     size_t *n = leat_field_quantifier(f, m);
     ProtobufCMessage **entries = *(ProtobufCMessage ***)leat_field_at(f, m);
-    ProtobufCMessage **dropped = leat_new_array(ProtobufCMessage *, *n);
-    size_t kept = leat_map_sort(entries, *n, dropped);
-    for (size_t i = 0; i < *n - kept; i++)
-        protobuf_c_message_free_unpacked(dropped[i], NULL);
-    free(dropped);
-    *n = kept;
+    if (!leat_map_is_sorted(entries, *n)) {
+        ProtobufCMessage **dropped = leat_new_array(ProtobufCMessage *, *n);
+        size_t kept = leat_map_sort(entries, *n, dropped);
+        for (size_t i = 0; i < *n - kept; i++)
+            leat_proto_free(dropped[i]);
+        free(dropped);
+        *n = kept;
+    }
     const leat_field *value = &leat_field_message(f)->fields[1];
-    for (size_t i = 0; value->type == PROTOBUF_C_TYPE_MESSAGE && i < kept; i++) {
+    for (size_t i = 0; value->type == PROTOBUF_C_TYPE_MESSAGE && i < *n; i++) {
         ProtobufCMessage **v = leat_field_at(value, entries[i]);
         if (!*v)
             *v = leat_message_new(leat_field_message(value));

@@ -230,7 +230,8 @@ static leat_status strings_from_field(leat_tensor *t, const Leat__TensorProto *p
         LEAT_TRY(string_set(&s[i], p->string_val[i].data, p->string_val[i].len));
     if (n == 0 || s[n - 1].size == 0)
         return NULL; /* the rest is empty, too */
-    int64_t memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    int64_t memory = leat_cpu_allocator()->limit ? (int64_t)leat_cpu_allocator()->limit
+                                                 : sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
     LEAT_REQUIRE(leat_mul_ok(t->count - n, (int64_t)s[n - 1].size, &rest) && rest <= memory,
                  RESOURCE_EXHAUSTED, "OOM when repeating a string of %zu bytes %lld times",
                  s[n - 1].size, (long long)(t->count - n));

@@ -1,13 +1,11 @@
-/* text_parse.c -- messages from text; see text.h. The message is at all times one that can be
- * freed: a value becomes part of it only when it was read to its end. */
+/* text_parse.c -- messages from text; see text.h. Whatever is read is stored in the message at
+ * once, so that it can be freed at any moment. */
 #include "proto/text.h"
 #include "core/alloc.h"
 #include "proto/field.h"
 #include "proto/text_lexer.h"
-#include "proto/wire_check.h"
 
 #include <locale.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct parser {
@@ -31,21 +29,7 @@ static leat_status want(parser *p, char symbol)
 
 /* ---- Values ---- */
 
-/* Any of the types that a field can have; a string's bytes or a message are owned. */
-typedef union value {
-    int32_t i32;
-    int64_t i64;
-    uint64_t u64;
-    uint32_t u32;
-    float f;
-    double d;
-    int i;
-    char *s;
-    ProtobufCBinaryData b;
-    ProtobufCMessage *m;
-} value;
-
-static leat_status parse_integer(parser *p, ProtobufCType type, value *v)
+static leat_status parse_integer(parser *p, ProtobufCType type, leat_value *v)
 {
     bool negative = leat_lexer_skip(&p->l, '-');
     uint64_t u, most = 0, least = 0; /* least: of the negative ones, without their sign */
@@ -81,7 +65,7 @@ static leat_status parse_integer(parser *p, ProtobufCType type, value *v)
     return NULL;
 }
 
-static leat_status parse_float(parser *p, ProtobufCType type, value *v)
+static leat_status parse_float(parser *p, ProtobufCType type, leat_value *v)
 {
     bool negative = leat_lexer_skip(&p->l, '-');
     double d;
@@ -96,26 +80,26 @@ static leat_status parse_float(parser *p, ProtobufCType type, value *v)
     return NULL;
 }
 
-static leat_status parse_bool(parser *p, value *v)
+static leat_status parse_bool(parser *p, leat_value *v)
 {
     static const char *const yes[] = {"true", "t", "True", "1"};
     static const char *const no[] = {"false", "f", "False", "0"};
     for (int i = 0; i < 4; i++)
         if (leat_lexer_matches(&p->l, yes[i]) || leat_lexer_matches(&p->l, no[i])) {
-            v->i = leat_lexer_matches(&p->l, yes[i]);
+            v->boolean = leat_lexer_matches(&p->l, yes[i]);
             leat_lexer_next(&p->l);
             return NULL;
         }
     return FAIL(p, "Expected \"true\" or \"false\", found \"%.*s\".", SHOWN(p));
 }
 
-static leat_status parse_enum(parser *p, const ProtobufCEnumDescriptor *d, value *v)
+static leat_status parse_enum(parser *p, const ProtobufCEnumDescriptor *d, leat_value *v)
 {
     if (p->l.kind != LEAT_TOKEN_NAME)
         return parse_integer(p, PROTOBUF_C_TYPE_INT32, v);
     for (unsigned i = 0; i < d->n_value_names; i++)
         if (leat_lexer_matches(&p->l, d->values_by_name[i].name)) {
-            v->i = d->values[d->values_by_name[i].index].value;
+            v->number = d->values[d->values_by_name[i].index].value;
             leat_lexer_next(&p->l);
             return NULL;
         }
@@ -123,7 +107,7 @@ static leat_status parse_enum(parser *p, const ProtobufCEnumDescriptor *d, value
                 SHOWN(p));
 }
 
-static leat_status parse_string(parser *p, const leat_field *f, value *v)
+static leat_status parse_string(parser *p, const leat_field *f, leat_value *v)
 {
     leat_strbuf b = {0};
     const char *start = p->l.start;
@@ -137,17 +121,16 @@ static leat_status parse_string(parser *p, const leat_field *f, value *v)
     }
     size_t n = b.n;
     if (f->type == PROTOBUF_C_TYPE_STRING)
-        v->s = n ? leat_strbuf_take(&b) : leat_xstrdup("");
+        v->string = n ? leat_strbuf_take(&b) : leat_xstrdup("");
     else
-        v->b = (ProtobufCBinaryData){n, n ? (uint8_t *)leat_strbuf_take(&b) : NULL};
+        v->bytes = (ProtobufCBinaryData){n, n ? (uint8_t *)leat_strbuf_take(&b) : NULL};
     leat_strbuf_release(&b);
     return NULL;
 }
 
 static leat_status parse_body(parser *p, ProtobufCMessage *m);
 
-/* Into v->m, which the caller made, and frees if this fails. */
-static leat_status parse_message(parser *p, value *v)
+static leat_status parse_message(parser *p, const leat_field *f, ProtobufCMessage *m)
 {
     char close = leat_lexer_is(&p->l, '<') ? '>' : '}';
     if (p->depth >= LEAT_PROTO_MAX_DEPTH)
@@ -157,97 +140,55 @@ static leat_status parse_message(parser *p, value *v)
     else
         LEAT_TRY(want(p, '{'));
     p->depth++;
-    LEAT_TRY(parse_body(p, v->m));
+    LEAT_TRY(parse_body(p, leat_field_child(f, m)));
     p->depth--;
     return want(p, close);
 }
 
-static leat_status parse_value(parser *p, const leat_field *f, value *v)
+static leat_status parse_value(parser *p, const leat_field *f, ProtobufCMessage *m)
 {
+    leat_value v;
     switch (f->type) {
+    case PROTOBUF_C_TYPE_MESSAGE:
+        return parse_message(p, f, m);
     case PROTOBUF_C_TYPE_FLOAT:
     case PROTOBUF_C_TYPE_DOUBLE:
-        return parse_float(p, f->type, v);
+        LEAT_TRY(parse_float(p, f->type, &v));
+        break;
     case PROTOBUF_C_TYPE_BOOL:
-        return parse_bool(p, v);
+        LEAT_TRY(parse_bool(p, &v));
+        break;
     case PROTOBUF_C_TYPE_ENUM:
-        return parse_enum(p, leat_field_enum(f), v);
+        LEAT_TRY(parse_enum(p, leat_field_enum(f), &v));
+        break;
     case PROTOBUF_C_TYPE_STRING:
     case PROTOBUF_C_TYPE_BYTES:
-        return parse_string(p, f, v);
-    case PROTOBUF_C_TYPE_MESSAGE: {
-        v->m = leat_message_new(leat_field_message(f));
-        leat_status s = parse_message(p, v);
-        if (s)
-            leat_proto_free(v->m);
-        return s;
-    }
+        LEAT_TRY(parse_string(p, f, &v));
+        break;
     default:
-        return parse_integer(p, f->type, v);
+        LEAT_TRY(parse_integer(p, f->type, &v));
     }
+    leat_field_store(f, m, &v);
+    return NULL;
 }
 
 /* ---- Fields ---- */
 
-/* Room for one more: arrays have as much as the next power of two. */
-static void append(const leat_field *f, ProtobufCMessage *m, const value *v)
+/* [1, 2, 3] */
+static leat_status parse_list(parser *p, const leat_field *f, ProtobufCMessage *m)
 {
-    size_t *n = leat_field_quantifier(f, m), size = leat_field_size(f->type);
-    char **array = leat_field_at(f, m);
-    if ((*n & (*n - 1)) == 0)
-        *array = leat_xrealloc(*array, (*n ? *n * 2 : 1) * size);
-    memcpy(*array + *n * size, v, size);
-    ++*n;
-}
-
-/* In a map's entry the last of several keys and values is taken, as it is of several entries. */
-static void replace(const leat_field *f, void *at)
-{
-    if (f->type == PROTOBUF_C_TYPE_STRING && *(char **)at != f->default_value)
-        free(*(char **)at);
-    else if (f->type == PROTOBUF_C_TYPE_BYTES)
-        free(((ProtobufCBinaryData *)at)->data);
-    else if (f->type == PROTOBUF_C_TYPE_MESSAGE)
-        leat_proto_free(*(ProtobufCMessage **)at);
-}
-
-static leat_status parse_singular(parser *p, const leat_field *f, ProtobufCMessage *m)
-{
-    value v;
-    void *at = leat_field_at(f, m);
-    LEAT_TRY(parse_value(p, f, &v));
-    if (leat_message_is_entry(m->descriptor))
-        replace(f, at);
-    memcpy(at, &v, leat_field_size(f->type));
-    if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)
-        *(uint32_t *)leat_field_quantifier(f, m) = f->id;
-    else if (f->label == PROTOBUF_C_LABEL_OPTIONAL && f->type != PROTOBUF_C_TYPE_STRING &&
-             f->type != PROTOBUF_C_TYPE_MESSAGE)
-        *(protobuf_c_boolean *)leat_field_quantifier(f, m) = 1;
-    return NULL;
-}
-
-static leat_status parse_repeated(parser *p, const leat_field *f, ProtobufCMessage *m)
-{
-    value v;
-    if (!leat_lexer_skip(&p->l, '[')) {
-        LEAT_TRY(parse_value(p, f, &v));
-        append(f, m, &v);
-        return NULL;
-    }
     if (leat_lexer_skip(&p->l, ']'))
         return NULL;
-    do {
-        LEAT_TRY(parse_value(p, f, &v));
-        append(f, m, &v);
-    } while (leat_lexer_skip(&p->l, ','));
+    do
+        LEAT_TRY(parse_value(p, f, m));
+    while (leat_lexer_skip(&p->l, ','));
     return want(p, ']');
 }
 
 /* A field may be given once, and of a oneof only one. */
 static leat_status check_unset(parser *p, const leat_field *f, const ProtobufCMessage *m)
 {
-    if (f->label == PROTOBUF_C_LABEL_REPEATED || leat_message_is_entry(m->descriptor))
+    if (f->label == PROTOBUF_C_LABEL_REPEATED)
         return NULL;
     if (leat_field_count(f, m) > 0)
         return FAIL(p, "Message type \"%s\" should not have multiple \"%s\" fields.",
@@ -285,10 +226,10 @@ static leat_status parse_field(parser *p, ProtobufCMessage *m)
     leat_lexer_next(&p->l);
     if (!leat_lexer_skip(&p->l, ':') && f->type != PROTOBUF_C_TYPE_MESSAGE)
         return want(p, ':');
-    if (f->label == PROTOBUF_C_LABEL_REPEATED)
-        LEAT_TRY(parse_repeated(p, f, m));
+    if (f->label == PROTOBUF_C_LABEL_REPEATED && leat_lexer_skip(&p->l, '['))
+        LEAT_TRY(parse_list(p, f, m));
     else
-        LEAT_TRY(parse_singular(p, f, m));
+        LEAT_TRY(parse_value(p, f, m));
     if (!leat_lexer_skip(&p->l, ','))
         leat_lexer_skip(&p->l, ';');
     return NULL;

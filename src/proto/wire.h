@@ -1,9 +1,8 @@
 /* wire.h -- messages to bytes and back.
  *
- * protobuf-c reads the bytes, after a walk over them that holds off what it does not guard
- * against; the writer is our own because TensorFlow's maps need care: entries in the order of
- * their keys, both fields always present. The bytes equal those of
- * SerializeToString(deterministic=True).
+ * Reader and writer are our own, for limits and errors on the one side, and on the other for maps
+ * as TensorFlow writes them: entries in the order of their keys, both fields always there. The
+ * bytes equal those of SerializeToString(deterministic=True).
  *
  * Messages are the structs that protoc-c makes ("proto/graph.pb-c.h"). A map field is an array of
  * entries with key and value. Strings end with a NUL and hold none.

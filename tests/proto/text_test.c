@@ -64,8 +64,7 @@ static void other_spellings(void)
     check_text(node, "attr {key: 'a' value {i: 1}} attr {key: 'a' value {i: 2}} attr {key: 'b'}",
                "attr {\n  key: \"a\"\n  value {\n    i: 2\n  }\n}\n"
                "attr {\n  key: \"b\"\n  value {\n  }\n}\n");
-    check_text(node, "attr {key: 'x' key: 'a' value {i: 1} value {b: true}}",
-               "attr {\n  key: \"a\"\n  value {\n    b: true\n  }\n}\n");
+    check_text(node, "name: '' name: 'x'", "name: \"x\"\n");
     check_text(versions, "producer: 0x1F min_consumer: -010 bad_consumers: [- 1, 0, 0X7fffffff]",
                "producer: 31\nmin_consumer: -8\nbad_consumers: -1\nbad_consumers: 0\n"
                "bad_consumers: 2147483647\n");
@@ -124,6 +123,9 @@ static void bad_text(void)
         {"name: 'a\\0'", "1:7: String field \"name\" contains a NUL byte."},
         {"name: 'a' name: 'b'",
          "1:11: Message type \"tensorflow.NodeDef\" should not have multiple \"name\" fields."},
+        {"attr { key: 'a' key: 'b' }",
+         "1:17: Message type \"tensorflow.NodeDef.AttrEntry\" should not have multiple \"key\" "
+         "fields."},
         {"attr { value { i: 1 b: true } }",
          "1:21: Field \"b\" is specified along with field \"i\", another member of the same oneof "
          "of message type \"tensorflow.AttrValue\"."},

@@ -67,8 +67,8 @@ static void malformed(void)
     UNPACK_ERROR("\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", DATA_LOSS,
                  "malformed number (tensorflow.GraphDef at byte 1)");
     UNPACK_ERROR("\x02\x00", DATA_LOSS, "malformed field number (tensorflow.GraphDef at byte 1)");
-    UNPACK_ERROR("\x1a\x00", INVALID_ARGUMENT,
-                 "field 'version' has wire type 2, want 0 (tensorflow.GraphDef at byte 1)");
+    UNPACK_ERROR("\x22\x03\x1a\x01\x80", DATA_LOSS,
+                 "field 'bad_consumers' ends inside a number (tensorflow.VersionDef at byte 4)");
     UNPACK_ERROR(
         "\x7b\x7c", INVALID_ARGUMENT,
         "field 15 has wire type 3, which is not supported (tensorflow.GraphDef at byte 1)");
@@ -128,8 +128,9 @@ static void depth(void)
 /* Fields of a later version are kept, and come out behind those that are known. */
 static void unknown_fields(void)
 {
-    const char in[] = "\xa2\x06\x03xyz\x18\x07\xa8\x06\x05"; /* 100: "xyz", 3: 7, 101: 5 */
-    const char want[] = "\x18\x07\xa2\x06\x03xyz\xa8\x06\x05";
+    /* 100: "xyz", 3: 7, 101: 5; 3 again, but of another type */
+    const char in[] = "\xa2\x06\x03xyz\x18\x07\xa8\x06\x05\x1a\x00";
+    const char want[] = "\x18\x07\xa2\x06\x03xyz\xa8\x06\x05\x1a\x00";
     Leat__GraphDef *g = NULL;
     leat_strbuf out = {0};
     CHECK_OK(LEAT_UNPACK(graph_def, in, sizeof(in) - 1, &g));
@@ -139,6 +140,42 @@ static void unknown_fields(void)
     CHECK(memcmp(out.s, want, out.n) == 0);
     leat_proto_free(g);
     leat_strbuf_release(&out);
+}
+
+/* A message in pieces is one message: later numbers win, lists are joined. */
+static void merged(void)
+{
+    const char in[] = "\x22\x05\x08\x01\x1a\x01\x05\x22\x05\x10\x02\x1a\x01\x06\x22\x02\x18\x07";
+    const char want[] = "\x22\x09\x08\x01\x10\x02\x1a\x03\x05\x06\x07";
+    Leat__GraphDef *g = NULL;
+    leat_strbuf out = {0};
+    CHECK_OK(LEAT_UNPACK(graph_def, in, sizeof(in) - 1, &g));
+    CHECK_OK(leat_proto_pack(g, &out));
+    CHECK_INT(out.n, sizeof(want) - 1);
+    CHECK(memcmp(out.s, want, out.n) == 0);
+    leat_proto_free(g);
+    leat_strbuf_release(&out);
+}
+
+/* Of a oneof the last member counts, whatever was there before it. */
+static void oneofs(void)
+{
+    /* s: "a", s: "b", list {i: 1}, list {i: 2}, placeholder: "c", i: 0 */
+    const char in[] = "\x12\x01"
+                      "a\x12\x01"
+                      "b\x0a\x02\x18\x01\x0a\x02\x18\x02\x4a\x01"
+                      "c\x18\x00";
+    for (size_t n = sizeof(in) - 1, i = 0; i < 3; i++) {
+        Leat__AttrValue *a = NULL;
+        CHECK_OK(LEAT_UNPACK(attr_value, in, n - (i > 0 ? 2 : 0) - (i > 1 ? 3 : 0), &a));
+        if (i == 0)
+            CHECK_INT(a->value_case, LEAT__ATTR_VALUE__VALUE_I);
+        if (i == 1)
+            CHECK_STR(a->placeholder, "c");
+        if (i == 2)
+            CHECK_INT(a->list->n_i, 2);
+        leat_proto_free(a);
+    }
 }
 
 static void maps(void)
@@ -210,5 +247,6 @@ int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"same_as_tensorflow", same_as_tensorflow}, {"truncated", truncated},
                {"malformed", malformed}, {"depth", depth}, {"unknown_fields", unknown_fields},
-               {"maps", maps}, {"nothing", nothing}, {"conformance_graphs", conformance_graphs});
+               {"merged", merged}, {"oneofs", oneofs}, {"maps", maps}, {"nothing", nothing},
+               {"conformance_graphs", conformance_graphs});
 }

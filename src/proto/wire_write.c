@@ -1,4 +1,4 @@
-/* wire.c -- messages to bytes and back; see wire.h.
+/* wire_write.c -- messages to bytes; see wire.h.
  *
  * The writer goes from the last field to the first and fills its memory from the end, so that
  * the length of a message is known when the place in front of it, where the length belongs, is
@@ -7,49 +7,9 @@
 #include "proto/wire.h"
 #include "core/alloc.h"
 #include "proto/field.h"
-#include "proto/wire_check.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static leat_text renamed(const char *name, const char *package)
-{
-    leat_text t;
-    snprintf(t.s, sizeof(t.s), "tensorflow%s", name + strlen(package));
-    return t;
-}
-
-leat_text leat_proto_name(const ProtobufCMessageDescriptor *d)
-{
-    return renamed(d->name, d->package_name);
-}
-
-leat_text leat_proto_enum_name(const ProtobufCEnumDescriptor *d)
-{
-    return renamed(d->name, d->package_name);
-}
-
-/* ---- Reading ---- */
-
-leat_status leat_proto_unpack(const ProtobufCMessageDescriptor *d, const void *bytes, size_t n,
-                              ProtobufCMessage **out)
-{
-    LEAT_TRY(leat_proto_check(d, bytes, n));
-    ProtobufCMessage *m = protobuf_c_message_unpack(d, NULL, n, n ? bytes : (const void *)"");
-    LEAT_REQUIRE(m, RESOURCE_EXHAUSTED, "cannot read a %s of %zu bytes", leat_proto_name(d).s, n);
-    leat_message_settle(m);
-    *out = m;
-    return NULL;
-}
-
-void leat_proto_free(void *message)
-{
-    if (message)
-        protobuf_c_message_free_unpacked(message, NULL);
-}
-
-/* ---- Writing ---- */
 
 typedef struct writer {
     uint8_t *buf;
@@ -164,23 +124,28 @@ static void put_packed(writer *w, const leat_field *f, const void *values, size_
 
 static void put_map(writer *w, const leat_field *f, const ProtobufCMessage *m, size_t n)
 {
-    ProtobufCMessage **entries = leat_new_array(ProtobufCMessage *, n);
-    memcpy(entries, leat_field_value(f, m, 0), n * sizeof(*entries));
-    for (size_t i = leat_map_sort(entries, n, NULL); i-- > 0;) {
-        put_value(w, f, &entries[i]);
+    ProtobufCMessage **entries = *(ProtobufCMessage ***)leat_field_at(f, m), **sorted = NULL;
+    if (!leat_map_is_sorted(entries, n)) {
+        entries = sorted =
+            memcpy(leat_new_array(ProtobufCMessage *, n), entries, n * sizeof(*entries));
+        n = leat_map_sort(sorted, n, NULL);
+    }
+    while (n-- > 0) {
+        put_value(w, f, &entries[n]);
         put_varint(w, f->id << 3 | PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED);
     }
-    free(entries);
+    free(sorted);
 }
 
 static void put_message(writer *w, const ProtobufCMessage *m)
 {
-    for (size_t i = m->n_unknown_fields; i-- > 0;) {
+    bool entry =
+        leat_message_is_entry(m->descriptor); /* it has both fields, always, and no others */
+    for (size_t i = entry ? 0 : m->n_unknown_fields; i-- > 0;) {
         const ProtobufCMessageUnknownField *u = &m->unknown_fields[i];
         put(w, u->data, u->len);
         put_varint(w, (uint64_t)u->tag << 3 | u->wire_type);
     }
-    bool entry = leat_message_is_entry(m->descriptor); /* these have both fields, always */
     for (unsigned i = m->descriptor->n_fields; i-- > 0;) {
         const leat_field *f = &m->descriptor->fields[i];
         size_t n = entry ? 1 : leat_field_count(f, m);
@@ -201,16 +166,16 @@ static void put_message(writer *w, const ProtobufCMessage *m)
 leat_status leat_proto_pack(const void *message, leat_strbuf *out)
 {
     const ProtobufCMessage *m = message;
-    /* The size that protobuf-c would need: right but for defaults in map entries. */
-    size_t guess = protobuf_c_message_get_packed_size(m);
-    LEAT_REQUIRE(guess <= LEAT_PROTO_MAX_SIZE, INVALID_ARGUMENT,
-                 "Cannot serialize protocol buffer of type %s as the serialized size (%zu bytes) "
-                 "would be larger than the limit (%d bytes)",
-                 leat_proto_name(m->descriptor).s, guess, LEAT_PROTO_MAX_SIZE);
-    writer w = {.size = guess + 64};
+    writer w = {.size = 1024};
     w.buf = leat_xmalloc(w.size);
     put_message(&w, m);
-    leat_strbuf_add(out, w.buf + w.size - w.used, w.used);
+    bool fits = w.used <= LEAT_PROTO_MAX_SIZE;
+    if (fits)
+        leat_strbuf_add(out, w.buf + w.size - w.used, w.used);
     free(w.buf);
+    LEAT_REQUIRE(fits, INVALID_ARGUMENT,
+                 "Cannot serialize protocol buffer of type %s as the serialized size (%zu bytes) "
+                 "would be larger than the limit (%d bytes)",
+                 leat_proto_name(m->descriptor).s, w.used, LEAT_PROTO_MAX_SIZE);
     return NULL;
 }
