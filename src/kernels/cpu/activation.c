@@ -2,7 +2,7 @@
  * add. Each is an expression; a row of a table pairs it with an op. */
 #include <float.h>
 
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/arith.h"
 #include "kernels/cpu/vexp.h"
 
 /* y[i] = f(a[i]), or f(a[i], b[i]); y may be a. */
@@ -22,7 +22,7 @@ typedef void (*activation_fn)(const void *a, const void *b, void *y, int64_t n, 
 /* NaN stays NaN in all of them. */
 #define RELU6(dtype, T)                                                                            \
     LOOP(relu6, T, a[i]<0 ? 0 : a[i]> 6 ? 6 : a[i])                                                \
-    LOOP(relu6_grad, T, b[i] > 0 && b[i] < 6 ? a[i] : 0)
+    LOOP(relu6_grad, T, a[i] * (T)(b[i] > 0 && b[i] < 6))
 LEAT_X_REAL(RELU6)
 
 /* softplus is x above and e^x below these, to the last bit */
@@ -85,7 +85,12 @@ static leat_status init(const leat_node *n, void *state)
     for (size_t i = 0; i < sizeof(activations) / sizeof(*activations); i++)
         if (strcmp(activations[i].op, leat_node_op(n)) == 0)
             st->a = &activations[i];
+    leat_dtype t = leat_node_type(n, "T");
     st->alpha = leat_node_float(n, "alpha");
+    if (t == LEAT_HALF) /* alpha is of type T */
+        st->alpha = leat_half_to_float(leat_half_from_float((float)st->alpha));
+    else if (t == LEAT_BFLOAT16)
+        st->alpha = leat_bfloat16_to_float(leat_bfloat16_from_float((float)st->alpha));
     return NULL;
 }
 
@@ -113,7 +118,10 @@ static leat_status run(leat_kernel *k)
     if (leat_kernel_inputs(k) == 2) {
         const leat_tensor *b = leat_kernel_in(k, 1);
         LEAT_REQUIRE(leat_shape_equal(&a->shape, &b->shape), INVALID_ARGUMENT,
-                     "g and a must be the same size");
+                     "Inputs to operation %s of type %s must have the same size and shape.  Input "
+                     "0: %s != input 1: %s",
+                     leat_node_name(leat_kernel_node(k)), st->a->op, leat_shape_show(&a->shape).s,
+                     leat_shape_show(&b->shape).s);
         p.b = b->data;
     }
     leat_tensor *y;

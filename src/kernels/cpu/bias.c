@@ -1,6 +1,5 @@
 /* bias.c -- BiasAdd and BiasAddGrad: x is (outer, channels, inner), inner is 1 for NHWC. */
-#include "kernels/cpu/cpu.h"
-#include "kernels/cpu/vexp.h"
+#include "kernels/cpu/arith.h"
 
 typedef struct bias_args {
     const leat_tensor *x, *bias;
@@ -8,8 +7,7 @@ typedef struct bias_args {
     int64_t outer, channels, inner;
 } bias_args;
 
-/* W is the type in which sums wrap without being undefined. */
-#define BIAS(dtype, T, W)                                                                          \
+#define BIAS(dtype, T)                                                                             \
     static void add_##T(const bias_args *a, int64_t begin, int64_t end)                            \
     {                                                                                              \
         const T *bias = AT(T, a->bias);                                                            \
@@ -19,13 +17,13 @@ typedef struct bias_args {
             if (a->inner == 1) {                                                                   \
                 LEAT_SIMD                                                                          \
                 for (int64_t c = 0; c < a->channels; c++)                                          \
-                    y[c] = (T)((W)x[c] + (W)bias[c]);                                              \
+                    y[c] = (T)((LEAT_WIDE(T))x[c] + (LEAT_WIDE(T))bias[c]);                        \
                 continue;                                                                          \
             }                                                                                      \
             for (int64_t c = 0; c < a->channels; c++) {                                            \
                 LEAT_SIMD                                                                          \
                 for (int64_t i = c * a->inner; i < (c + 1) * a->inner; i++)                        \
-                    y[i] = (T)((W)x[i] + (W)bias[c]);                                              \
+                    y[i] = (T)((LEAT_WIDE(T))x[i] + (LEAT_WIDE(T))bias[c]);                        \
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
@@ -39,27 +37,18 @@ typedef struct bias_args {
             const T *restrict x = AT(T, a->x) + o * a->channels * a->inner;                        \
             if (a->inner == 1) {                                                                   \
                 for (int64_t c = begin; c < end; c++)                                              \
-                    y[c] = (T)((W)y[c] + (W)x[c]);                                                 \
+                    y[c] = (T)((LEAT_WIDE(T))y[c] + (LEAT_WIDE(T))x[c]);                           \
                 continue;                                                                          \
             }                                                                                      \
             for (int64_t c = begin; c < end; c++) {                                                \
-                W sum = (W)y[c];                                                                   \
+                LEAT_WIDE(T) sum = (LEAT_WIDE(T))y[c];                                             \
                 for (int64_t i = c * a->inner; i < (c + 1) * a->inner; i++)                        \
-                    sum = (W)(sum + (W)x[i]);                                                      \
+                    sum = (LEAT_WIDE(T))(sum + (LEAT_WIDE(T))x[i]);                                \
                 y[c] = (T)sum;                                                                     \
             }                                                                                      \
         }                                                                                          \
     }
-BIAS(FLOAT, float, float)
-BIAS(DOUBLE, double, double)
-BIAS(INT8, int8_t, uint32_t)
-BIAS(INT16, int16_t, uint32_t)
-BIAS(INT32, int32_t, uint32_t)
-BIAS(INT64, int64_t, uint64_t)
-BIAS(UINT8, uint8_t, uint32_t)
-BIAS(UINT16, uint16_t, uint32_t)
-BIAS(UINT32, uint32_t, uint32_t)
-BIAS(UINT64, uint64_t, uint64_t)
+LEAT_X_REAL(BIAS)
 
 #define CASE_ADD(dtype, T)                                                                         \
     case LEAT_##dtype:                                                                             \

@@ -1,5 +1,5 @@
 /* relu.c -- Relu and ReluGrad. */
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/arith.h"
 
 typedef struct relu_args {
     const leat_tensor *a, *b; /* features; or gradients and features */
@@ -9,13 +9,15 @@ typedef struct relu_args {
 #define RELU(dtype, T)                                                                             \
     static void relu_##T(const T *x, T *y, int64_t n)                                              \
     {                                                                                              \
+        LEAT_SIMD                                                                                  \
         for (int64_t i = 0; i < n; i++)                                                            \
             y[i] = x[i] < 0 ? 0 : x[i]; /* NaN stays */                                            \
     }                                                                                              \
     static void relu_grad_##T(const T *dy, const T *x, T *dx, int64_t n)                           \
     {                                                                                              \
+        LEAT_SIMD                                                                                  \
         for (int64_t i = 0; i < n; i++)                                                            \
-            dx[i] = x[i] > 0 ? dy[i] : 0;                                                          \
+            dx[i] = (T)(dy[i] * (T)(x[i] > 0)); /* -0 and NaN as TensorFlow has them */            \
     }
 LEAT_X_REAL(RELU)
 

@@ -2,7 +2,7 @@
  * labels that are distributions or classes, together with its gradient. */
 #include <stdlib.h>
 
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/arith.h"
 #include "kernels/cpu/vexp.h"
 
 enum { SCRATCH = 1024 }; /* elements that a part keeps on its stack */
@@ -146,11 +146,12 @@ static leat_status check_labels(const leat_tensor *labels, int64_t classes)
     }
     if (labels->count == 0 || (least >= 0 && most < classes))
         return NULL;
-    char *all = leat_tensor_text(labels, labels->count);
+    char *all = leat_tensor_text(labels, labels->count); /* in brackets */
     leat_status s = leat_error(INVALID_ARGUMENT,
                                "Received a label value of %lld which is outside the valid range "
-                               "of [0, %lld).  Label values: %s",
-                               (long long)(least < 0 ? least : most), (long long)classes, all);
+                               "of [0, %lld).  Label values: %.*s",
+                               (long long)(least < 0 ? least : most), (long long)classes,
+                               (int)strlen(all) - 2, all + 1);
     free(all);
     return s;
 }

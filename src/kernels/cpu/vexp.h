@@ -6,15 +6,6 @@
 #include <stdint.h>
 #include <string.h>
 
-/* In front of a loop whose iterations are independent, even where the output lies over an input. */
-#ifndef LEAT_SIMD
-#if defined(__clang__)
-#define LEAT_SIMD _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define LEAT_SIMD _Pragma("GCC ivdep")
-#endif
-#endif
-
 /* 2^n for n in [-126, 127] */
 static inline float leat_exp2i(int32_t n)
 {
