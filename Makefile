@@ -2,6 +2,7 @@
 BUILD ?= build
 CMAKE_FLAGS ?=
 PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 120
 
 .PHONY: all deps test demo bench install asan tsan fuzz clean help
 
@@ -18,16 +19,24 @@ test: all ## run the tests
 	@cd $(BUILD) && ctest --output-on-failure -j2
 
 demo: all ## train MNIST
-	@$(BUILD)/models/mnist --train_steps 2000
+	@$(BUILD)/models/mnist
+
+bench: all ## measure Leat against TensorFlow and PyTorch, into docs/benchmarks.md
+	@bench/run $(BUILD)
 
 install: all ## install library, headers and command under PREFIX
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 asan: ## the tests under AddressSanitizer and UBSan
-	@$(MAKE) test BUILD=build-asan CMAKE_FLAGS='-DLEAT_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=Release'
+	@$(MAKE) --no-print-directory test BUILD=build-asan CMAKE_FLAGS='-DLEAT_SANITIZE=address,undefined'
 
 tsan: ## the tests under ThreadSanitizer
-	@$(MAKE) test BUILD=build-tsan CMAKE_FLAGS='-DLEAT_SANITIZE=thread -DCMAKE_BUILD_TYPE=Release'
+	@$(MAKE) --no-print-directory test BUILD=build-tsan CMAKE_FLAGS='-DLEAT_SANITIZE=thread'
+
+fuzz: ## run each fuzzer for FUZZ_SECONDS
+	@scripts/deps clang libclang-rt-14-dev
+	@$(MAKE) --no-print-directory all BUILD=build-fuzz CMAKE_FLAGS='-DCMAKE_C_COMPILER=clang -DLEAT_FUZZ=ON -DLEAT_SANITIZE=address,undefined'
+	@scripts/fuzz build-fuzz $(FUZZ_SECONDS)
 
 clean: ## remove what was built
 	rm -rf build build-asan build-tsan build-fuzz
