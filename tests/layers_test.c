@@ -10,10 +10,10 @@ static const struct {
     {"proto", "core proto"},
     {"graph", "core proto graph"},
     {"ops", "core proto graph ops"},
-    {"passes", "core proto graph passes runtime/device.h runtime/kernel_int.h"},
+    {"passes", "core proto graph passes"},
     {"runtime", "core proto graph passes runtime"},
-    {"kernels", "core proto graph runtime kernels"},
-    {"kernels/cpu", "core proto graph runtime kernels"},
+    {"kernels", "core proto graph ops runtime kernels"},
+    {"kernels/cpu", "core proto graph ops runtime kernels"},
     {"data", "core proto data io"},
     {"io", "core proto io"},
     {"train", "core proto graph runtime io train"},
@@ -54,7 +54,8 @@ static void rooms(void)
         DIR *d = opendir(dir);
         for (struct dirent *e; d && (e = readdir(d));) {
             size_t n = strlen(e->d_name);
-            if (n < 3 || (strcmp(e->d_name + n - 2, ".c") != 0 && strcmp(e->d_name + n - 2, ".h") != 0))
+            if (n < 3 ||
+                (strcmp(e->d_name + n - 2, ".c") != 0 && strcmp(e->d_name + n - 2, ".h") != 0))
                 continue;
             snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
             check_file(path, rules[i].may);

@@ -7,7 +7,6 @@
 
 #include "core/alloc.h"
 #include "passes/pass.h"
-#include "runtime/device.h"
 
 typedef struct cutter {
     leat_compile *c;
@@ -22,7 +21,7 @@ typedef struct cutter {
 static int find_device(const leat_compile *c, const char *name)
 {
     for (int i = 0; i < c->n_devices; i++)
-        if (c->devices[i]->name == name || strcmp(c->devices[i]->name, name) == 0)
+        if (c->devices[i].name == name || strcmp(c->devices[i].name, name) == 0)
             return i;
     return 0;
 }
@@ -53,7 +52,7 @@ static leat_attr string_attr(const char *name, const char *s)
 static leat_status end_node(cutter *k, const char *op, leat_dtype t, leat_out in, int from, int to,
                             const char *tensor_name, leat_node **out)
 {
-    leat_device *sender = k->c->devices[from], *receiver = k->c->devices[to];
+    const leat_target *sender = &k->c->devices[from], *receiver = &k->c->devices[to];
     bool send = strcmp(op, "_Send") == 0;
     leat_graph *part = k->parts[send ? from : to];
     const leat_attr attrs[] = {
@@ -92,7 +91,7 @@ static leat_status signal(cutter *k, leat_node *after, int part, leat_out *out)
                            .n_controls = 1,
                            .attrs = attrs,
                            .n_attrs = 2,
-                           .device = k->c->devices[part]->name,
+                           .device = k->c->devices[part].name,
                            .exact_name = true};
     leat_status s = leat_graph_add(k->parts[part], &spec, &n);
     leat_tensor_unref(t);

@@ -8,16 +8,24 @@
 #ifndef LEAT_PASS_H
 #define LEAT_PASS_H
 
+#include "graph/device_name.h"
 #include "graph/graph_int.h"
 
-struct leat_device;
+/* A device that nodes can be placed on. */
+typedef struct leat_target {
+    const char *name; /* full */
+    leat_device_name parsed;
+    uint64_t incarnation;
+} leat_target;
 
 typedef struct leat_compile {
     leat_graph *graph; /* the copy; owned */
     const leat_graph *source;
-    struct leat_device *const *devices;
+    const leat_target *devices;
     int n_devices;
     bool soft_placement, log_placement, no_optimization;
+    /* What passes ask of the runtime. */
+    bool (*has_kernel)(const leat_node *n, const char *device_type);
     /* Runs the nodes that these constants need and gives their values; set by the runtime. */
     leat_status (*evaluate)(const struct leat_compile *c, const leat_out *x, int n,
                             leat_tensor **values_out);

@@ -12,8 +12,6 @@
 #include "core/log.h"
 #include "core/strbuf.h"
 #include "passes/pass.h"
-#include "runtime/device.h"
-#include "runtime/kernel_int.h"
 
 typedef struct group {
     int parent;             /* union-find, by node id */
@@ -133,20 +131,11 @@ static leat_status join_loops(placer *p)
     return s;
 }
 
-static bool has_kernel(const leat_node *n, const leat_device *d)
-{
-    const leat_kernel_def *def;
-    bool via_float;
-    leat_status s = leat_kernel_find(n, d->parsed.type, &def, &via_float);
-    leat_status_free(s);
-    return !s;
-}
-
-static const leat_device *first_fit(const leat_compile *c, const leat_device_name *asked)
+static const leat_target *first_fit(const leat_compile *c, const leat_device_name *asked)
 {
     for (int i = 0; i < c->n_devices; i++)
-        if (leat_device_name_fits(&c->devices[i]->parsed, asked))
-            return c->devices[i];
+        if (leat_device_name_fits(&c->devices[i].parsed, asked))
+            return &c->devices[i];
     return NULL;
 }
 
@@ -155,7 +144,7 @@ static leat_status no_device(const leat_compile *c, const leat_node *n, const gr
     char asked[160];
     leat_strbuf b = {0};
     for (int i = 0; i < c->n_devices; i++)
-        leat_strbuf_printf(&b, "%s%s", i ? ", " : " ", c->devices[i]->name);
+        leat_strbuf_printf(&b, "%s%s", i ? ", " : " ", c->devices[i].name);
     leat_status s = leat_error(
         INVALID_ARGUMENT,
         "Cannot assign a device for operation %s: {{node %s}} was explicitly assigned to %s but "
@@ -167,11 +156,11 @@ static leat_status no_device(const leat_compile *c, const leat_node *n, const gr
 }
 
 /* The device of a group, found when its first node asks, and kept as that node's. */
-static leat_status choose(placer *p, leat_node *n, const leat_device **chosen)
+static leat_status choose(placer *p, leat_node *n, const leat_target **chosen)
 {
     leat_compile *c = p->c;
     group *g = &p->groups[root_of(p, n->id)];
-    const leat_device *d = first_fit(c, &g->asked);
+    const leat_target *d = first_fit(c, &g->asked);
     leat_device_name any_type = g->asked, anything = LEAT_DEVICE_ANY;
     any_type.type[0] = 0;
     any_type.id = -1;
@@ -191,8 +180,7 @@ static void list(const leat_compile *c)
     leat_strbuf b = {0};
     leat_strbuf_puts(&b, "Device mapping:\n");
     for (int i = 0; i < c->n_devices; i++)
-        leat_strbuf_printf(&b, "%s -> %s device\n", c->devices[i]->name,
-                           c->devices[i]->parsed.type);
+        leat_strbuf_printf(&b, "%s -> %s device\n", c->devices[i].name, c->devices[i].parsed.type);
     for (int i = 0; i < c->graph->n_nodes; i++) {
         const leat_node *n = c->graph->nodes[i];
         if (!n->dead && n->name[0] != '_')
@@ -230,13 +218,13 @@ static leat_status place_all(placer *p)
     leat_compile *c = p->c;
     for (int i = 0; i < c->graph->n_nodes; i++) {
         leat_node *n = c->graph->nodes[i];
-        const leat_device *d = NULL;
+        const leat_target *d = NULL;
         if (n->dead)
             continue;
         LEAT_TRY(choose(p, n, &d));
-        if (!has_kernel(n, d) && c->soft_placement)
-            for (int k = 0; k < c->n_devices && !has_kernel(n, d); k++)
-                d = c->devices[k];
+        if (!c->has_kernel(n, d->parsed.type) && c->soft_placement)
+            for (int k = 0; k < c->n_devices && !c->has_kernel(n, d->parsed.type); k++)
+                d = &c->devices[k];
         n->device = d->name;
     }
     return NULL;

@@ -1,26 +1,42 @@
 /* compile.c -- the passes, in order. */
 #include <stdlib.h>
 
+#include "core/alloc.h"
 #include "runtime/plan.h"
 
 static leat_status (*const passes[])(leat_compile *c) = {
     leat_pass_place,
 };
 
+static bool has_kernel(const leat_node *n, const char *device_type)
+{
+    const leat_kernel_def *def;
+    bool via_float;
+    leat_status s = leat_kernel_find(n, device_type, &def, &via_float);
+    leat_status_free(s);
+    return !s;
+}
+
 leat_status leat_compile_graph(const leat_graph *g, const leat_request *q,
                                const leat_plan_options *o, leat_graph ***parts_out)
 {
+    leat_target *targets = leat_new_array(leat_target, o->n_devices + 1);
+    for (int i = 0; i < o->n_devices; i++)
+        targets[i] =
+            (leat_target){o->devices[i]->name, o->devices[i]->parsed, o->devices[i]->incarnation};
     leat_compile c = {.source = g,
-                      .devices = o->devices,
+                      .devices = targets,
                       .n_devices = o->n_devices,
                       .soft_placement = o->soft_placement,
                       .log_placement = o->log_placement,
-                      .no_optimization = o->no_optimization};
+                      .no_optimization = o->no_optimization,
+                      .has_kernel = has_kernel};
     leat_status s = leat_pass_prune(&c, q);
     for (size_t i = 0; i < sizeof(passes) / sizeof(*passes) && !s; i++)
         s = passes[i](&c);
     if (!s)
         s = leat_pass_partition(&c, parts_out);
     leat_graph_free(c.graph);
+    free(targets);
     return s;
 }
