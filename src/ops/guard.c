@@ -23,6 +23,11 @@ static leat_status ensure_shape(leat_infer *c)
     return NULL;
 }
 
+static leat_status pass_grad(leat_grad *g)
+{
+    return leat_grad_in_value(g, 0, leat_grad_out_value(g, 0));
+}
+
 static leat_status prevent_grad(leat_grad *g)
 {
     return leat_error(INVALID_ARGUMENT, "Gradient explicitly disabled. Reason: %s",
@@ -65,7 +70,7 @@ const leat_op_def leat_ops_guard[] = {
      .outputs = "output: T",
      .attrs = "shape: shape; T: type",
      .shape = ensure_shape,
-     .grad = leat_grad_missing},
+     .grad = pass_grad},
     {.name = "Snapshot",
      .inputs = "input: T",
      .outputs = "output: T",

@@ -102,8 +102,8 @@ static leat_status read_args(leat_kernel *k, const leat_tensor **s0, const leat_
     for (int64_t i = 0; i < n; i++) {
         int64_t a = from_back(*s0, i), b = from_back(*s1, i);
         LEAT_REQUIRE(a == b || a == 1 || b == 1, INVALID_ARGUMENT,
-                     "Incompatible shapes: [%s] vs. [%s]", leat_ints_show(*s0).s,
-                     leat_ints_show(*s1).s);
+                     "Incompatible shapes: [%s] vs. [%s]", leat_ints_show(*s0, ",").s,
+                     leat_ints_show(*s1, ",").s);
     }
     return NULL;
 }
@@ -128,7 +128,7 @@ static leat_status broadcast_args(leat_kernel *k)
 static int64_t reduced(const leat_tensor *const *s, int which, bool same, leat_tensor *r)
 {
     int64_t n = s[0]->count > s[1]->count ? s[0]->count : s[1]->count, found = 0;
-    for (int64_t i = 0; !same && i < n; i++) {
+    for (int64_t i = n - 1; !same && i >= 0; i--) {
         if (from_back(s[which], i) != 1)
             continue;
         if (r)

@@ -161,7 +161,7 @@ static leat_status concat_offset(leat_kernel *k)
             LEAT_REQUIRE(d == axis || AT(int32_t, x)[d] == AT(int32_t, x0)[d], INVALID_ARGUMENT,
                          "All dimensions except %" PRId64 " must match. Input %d has shape [%s] "
                          "and doesn't match input 0 with shape [%s].",
-                         axis, i, leat_ints_show(x).s, leat_ints_show(x0).s);
+                         axis, i, leat_ints_show(x, " ").s, leat_ints_show(x0, " ").s);
         }
         offset += (uint32_t)AT(int32_t, x)[axis];
     }

@@ -42,12 +42,12 @@ leat_status leat_shape_join(const leat_shape *prefix, const leat_shape *s, int f
     return NULL;
 }
 
-leat_text leat_ints_show(const leat_tensor *t)
+leat_text leat_ints_show(const leat_tensor *t, const char *between)
 {
     leat_text text = {""};
     size_t at = 0;
     for (int64_t i = 0; i < t->count && at < sizeof text.s; i++)
-        at += (size_t)snprintf(text.s + at, sizeof text.s - at, "%s%" PRId64, i ? "," : "",
+        at += (size_t)snprintf(text.s + at, sizeof text.s - at, "%s%" PRId64, i ? between : "",
                                leat_index_at(t, i));
     return text;
 }

@@ -20,7 +20,7 @@ bool leat_shape_starts_with(const leat_shape *s, const leat_shape *prefix);
 /* prefix and then dims [from, ...) of s; INVALID_ARGUMENT if that is more than there can be. */
 leat_status leat_shape_join(const leat_shape *prefix, const leat_shape *s, int from,
                             leat_shape *out) LEAT_MUST_CHECK;
-/* An integer matrix or vector as text, "1,2,3", for messages; at most as much as fits. */
-leat_text leat_ints_show(const leat_tensor *t);
+/* Integers as text, "1,2,3" if between is ",", for messages; at most as much as fits. */
+leat_text leat_ints_show(const leat_tensor *t, const char *between);
 
 #endif

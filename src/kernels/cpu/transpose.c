@@ -20,7 +20,7 @@ static leat_status read_perm(const leat_tensor *t, int rank, int64_t *perm)
     }
     for (int i = 0; i < rank; i++)
         LEAT_REQUIRE(seen >> i & 1, INVALID_ARGUMENT, "%d is missing from {%s}.", i,
-                     leat_ints_show(t).s);
+                     leat_ints_show(t, ",").s);
     return NULL;
 }
 
