@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "vector_file.h"
 
 /* |got - want| <= scale * (relative * |want| + absolute). */
 typedef struct vec_tolerance {
@@ -47,14 +48,16 @@ static inline double vec_number(const leat_tensor *t, int64_t i)
     }
 }
 
-/* Numbers are the same if their bits are, zeros' signs too; one NaN is as good as another. */
-static inline bool vec_number_alike(double got, double want, bool exact, double scale,
+/* One NaN is as good as another; zeros' signs count for VEC_BITS only. */
+static inline bool vec_number_alike(double got, double want, uint32_t kind, double scale,
                                     vec_tolerance tol)
 {
     if (isnan(got) || isnan(want))
         return isnan(got) && isnan(want);
-    if (exact)
+    if (kind == VEC_BITS)
         return got == want && signbit(got) == signbit(want);
+    if (kind == VEC_VALUES)
+        return got == want;
     return got == want || fabs(got - want) <= scale * (tol.relative * fabs(want) + tol.absolute);
 }
 
@@ -73,7 +76,7 @@ static inline bool vec_strings_alike(const leat_tensor *got, const leat_tensor *
 }
 
 /* If not, why says which element differs, what was expected and what came. */
-static inline bool vec_alike(const leat_tensor *got, const leat_tensor *want, bool exact,
+static inline bool vec_alike(const leat_tensor *got, const leat_tensor *want, uint32_t kind,
                              double scale, char *why, size_t n)
 {
     leat_dtype t = leat_tensor_dtype(want);
@@ -109,10 +112,10 @@ static inline bool vec_alike(const leat_tensor *got, const leat_tensor *want, bo
         count *= 2;
     for (int64_t i = 0; i < count; i++) {
         double g = vec_number(got, i), w = vec_number(want, i);
-        if (vec_number_alike(g, w, exact, scale, vec_tolerance_of(t)))
+        if (vec_number_alike(g, w, kind, scale, vec_tolerance_of(t)))
             continue;
         snprintf(why, n, "element %lld is %.9g, want %.9g (%s)", (long long)i, g, w,
-                 exact ? "exactly" : leat_dtype_name(t));
+                 kind == VEC_RELATIVE ? leat_dtype_name(t) : "exactly");
         return false;
     }
     return true;

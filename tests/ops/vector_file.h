@@ -38,13 +38,14 @@ typedef struct vec_gradient {
 typedef struct vec_case {
     const char *name, *op;
     vec_bytes graph;
-    bool exact;
-    float scale; /* of the tolerance */
+    uint32_t tolerance; /* VEC_BITS ... */
+    float scale;        /* of VEC_RELATIVE */
     vec_list feeds;
     vec_run *runs;
     vec_gradient *gradients;
     uint32_t n_runs, n_gradients;
 } vec_case;
+enum { VEC_BITS = 0, VEC_RELATIVE = 1, VEC_VALUES = 2 }; /* vec_case.tolerance */
 enum { VEC_ANY_ERROR = 0xffffffffu };
 
 typedef struct vec_file {
@@ -154,7 +155,7 @@ static inline bool vec_next(vec_file *f, leat_arena *a, vec_case *c)
     c->name = vec_string(f, a).s;
     c->op = vec_string(f, a).s;
     c->graph = vec_string(f, a);
-    c->exact = vec_u32(f) == 0;
+    c->tolerance = vec_u32(f);
     uint32_t scale = vec_u32(f);
     memcpy(&c->scale, &scale, 4);
     c->feeds = vec_items(f, a, VEC_NAME | VEC_TENSOR);

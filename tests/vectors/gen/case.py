@@ -7,7 +7,7 @@ forward ops only.
 File: "LEATVEC1", then per case (little-endian; str is a u32 length and bytes):
   u32 bytes of the rest of the case
   str name, str op under test, str GraphDef
-  u32 tolerance (0 exact, 1 relative), f32 scale of the tolerance
+  u32 tolerance (0 exact, 1 relative, 2 exact but for the sign of zeros), f32 scale of the second
   u32 n, n feeds of every run: str tensor name, str TensorProto
   u32 n, n runs in one session, in this order:
       u32 n, n feeds of this run only, as above
@@ -32,7 +32,8 @@ from tensorflow.core.protobuf import rewriter_config_pb2
 from tensorflow.python.framework import kernels, op_def_registry
 
 tf1 = tf.compat.v1
-EXACT = 0.0
+EXACT = 0.0     # bit by bit, but that one NaN is as good as another
+VALUES = -1.0   # the same, but zeros may have either sign: TensorFlow's packet loops differ in it
 ANY = object()  # an error of any code and wording: TensorFlow's own is not worth keeping
 
 HALF, BFLOAT16, FLOAT, DOUBLE = tf.float16, tf.bfloat16, tf.float32, tf.float64
@@ -76,6 +77,13 @@ def dtypes(op, attr='T', among=None, **others):
     """The dtypes among `among` that op's definition allows and a CPU kernel takes."""
     return [t for t in (ALL if among is None else among)
             if allowed_by_definition(op, attr, t) and has_kernel(op, **dict(others, **{attr: t}))]
+
+
+def scaled(tol, t, small=2):
+    """The tolerance for dtype t: wider by `small` for half and bfloat16, exact for integers."""
+    if not (t.is_floating or t.is_complex):
+        return EXACT
+    return tol if tol in (EXACT, VALUES) else tol * (small if t in (HALF, BFLOAT16) else 1)
 
 
 # ---- numbers ----
@@ -207,6 +215,14 @@ def _feed_list(feeds):
     return _list(_str(p.name) + _str(tensor_proto(v, p.dtype)) for p, v in feeds)
 
 
+def inferred_shapes(graph, b):
+    """The fetches' shapes, inferred from the GraphDef alone: the client knows more of loops."""
+    names = sorted({t.name for r in b.runs for t in r['fetches']})
+    with tf.Graph().as_default():
+        out = tf.import_graph_def(graph, return_elements=names, name='')
+    return {n: t.shape.as_proto().SerializeToString(deterministic=True) for n, t in zip(names, out)}
+
+
 class Family(object):
     """One file of vectors."""
 
@@ -220,8 +236,9 @@ class Family(object):
         self.only = None  # op names to restrict to, for trying things out
 
     def case(self, name, op, build, tol=EXACT, error=None, grad=False):
-        """build(b) -> the tensors to fetch, or none if it called b.run itself. tol is EXACT or the
-        scale of the relative tolerance. grad: of all fetched floats by all fed floats."""
+        """build(b) -> the tensors to fetch, or none if it called b.run itself. tol is EXACT,
+        VALUES, or the scale of the relative tolerance. grad: of all fetched floats by all that
+        are fed."""
         if self.only and op not in self.only:
             return
         name = '%s/%s' % (op, name)
@@ -254,14 +271,15 @@ class Family(object):
             if not any(n.op == op for n in graph.node) and not any(
                     n.op == op for f in graph.library.function for n in f.node_def):
                 raise ValueError('the graph does not hold the op')
-            runs, values = self._run_all(g, b)
+            shapes = inferred_shapes(graph, b)
+            runs, values = self._run_all(g, b, shapes)
         grads = self._gradients(name, build, grad, b, values) if b.grads else []
         body = (_str(name) + _str(op) + _str(graph.SerializeToString(deterministic=True)) +
-                struct.pack('<If', 0 if tol == EXACT else 1, 1.0 if tol == EXACT else tol) +
+                struct.pack('<If', {EXACT: 0, VALUES: 2}.get(tol, 1), max(tol, 1.0)) +
                 _feed_list(b.feeds) + _list(runs) + _list(grads))
         return struct.pack('<I', len(body)) + body
 
-    def _run_all(self, g, b):
+    def _run_all(self, g, b, shapes):
         """Runs the case's runs. Gives their records, and each fetched tensor's last value."""
         records, values = [], {}
         with tf1.Session(graph=g, config=CONFIG) as s:
@@ -296,7 +314,7 @@ class Family(object):
                         values[t.name] = got[i]
                     proto = tensor_proto(got[i], t.dtype) if code == 0 else b''
                     fetches.append(_str(t.name) + _str(proto) +
-                                   _str(t.shape.as_proto().SerializeToString(deterministic=True)))
+                                   _str(shapes[t.name]))
                 records.append(_feed_list(r['feeds']) + _list(_str(t.name) for t in targets) +
                                _list(fetches) + struct.pack('<I', code) + _str(words))
         return records, values

@@ -6,28 +6,29 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework import ops as tf_ops
 
-from gen.case import (ANY, BFLOAT16, CONFIG, DOUBLE, EXACT, FLOAT, FLOATS, HALF, array, dtypes,
-                      name_of, tf1)
+from gen.case import (ANY, CONFIG, DOUBLE, FLOAT, FLOATS, HALF, VALUES, array, dtypes, name_of,
+                      scaled, tf1)
 
 raw = tf.raw_ops
 # op: (lo, hi of the random inputs, tolerance, a reference for special values)
 UNARY = {
-    'Abs': (-3, 3, EXACT, np.abs), 'Acos': (-1, 1, 2, np.arccos), 'Acosh': (1, 9, 4, np.arccosh),
+    'Abs': (-3, 3, VALUES, np.abs), 'Acos': (-1, 1, 2, np.arccos), 'Acosh': (1, 9, 4, np.arccosh),
     'Asin': (-1, 1, 2, np.arcsin), 'Asinh': (-9, 9, 4, np.arcsinh), 'Atan': (-9, 9, 1, np.arctan),
     'Atanh': (-.9, .9, 4, np.arctanh), 'BesselI0e': (-9, 9, 2, None), 'BesselI1e': (-9, 9, 2, None),
-    'Ceil': (-5, 5, EXACT, np.ceil), 'Cos': (-9, 9, 4, np.cos), 'Cosh': (-5, 5, 1, np.cosh),
+    'Ceil': (-5, 5, VALUES, np.ceil), 'Cos': (-9, 9, 4, np.cos), 'Cosh': (-5, 5, 1, np.cosh),
     'Digamma': (.3, 9, 4, None), 'Erf': (-3, 3, 2, np.vectorize(math.erf)),
     'Erfc': (-3, 3, 4, np.vectorize(math.erfc)), 'Exp': (-9, 9, 1, np.exp),
-    'Expm1': (-3, 3, 2, np.expm1), 'Floor': (-5, 5, EXACT, np.floor), 'Inv': (.3, 4, 1, None),
+    'Expm1': (-3, 3, 2, np.expm1), 'Floor': (-5, 5, VALUES, np.floor), 'Inv': (.3, 4, 1, None),
     'Lgamma': (.3, 9, 8, None), 'Log': (.1, 9, 1, np.log), 'Log1p': (-.9, 9, 2, np.log1p),
-    'Neg': (-3, 3, EXACT, np.negative), 'Reciprocal': (.3, 4, 1, np.reciprocal),
-    'Rint': (-5, 5, EXACT, np.rint), 'Round': (-5, 5, EXACT, np.rint),
+    'Neg': (-3, 3, VALUES, np.negative), 'Reciprocal': (.3, 4, 1, np.reciprocal),
+    'Rint': (-5, 5, VALUES, np.rint), 'Round': (-5, 5, VALUES, np.rint),
     'Rsqrt': (.1, 9, 1, None), 'Sigmoid': (-9, 9, 1, lambda x: 1 / (1 + np.exp(-x))),
-    'Sign': (-3, 3, EXACT, np.sign), 'Sin': (-9, 9, 4, np.sin), 'Sinh': (-5, 5, 2, np.sinh),
-    'Sqrt': (.1, 9, 1, np.sqrt), 'Square': (-3, 3, EXACT, np.square), 'Tan': (-1.4, 1.4, 4, np.tan),
-    'Tanh': (-4, 4, 1, np.tanh), 'IsFinite': (-3, 3, EXACT, np.isfinite),
-    'IsInf': (-3, 3, EXACT, np.isinf), 'IsNan': (-3, 3, EXACT, np.isnan),
-    'Invert': (None, None, EXACT, None), 'PopulationCount': (None, None, EXACT, None),
+    'Sign': (-3, 3, VALUES, np.sign), 'Sin': (-9, 9, 4, np.sin), 'Sinh': (-5, 5, 2, np.sinh),
+    'Sqrt': (.1, 9, 1, np.sqrt), 'Square': (-3, 3, VALUES, np.square),
+    'Tan': (-1.4, 1.4, 4, np.tan),
+    'Tanh': (-4, 4, 1, np.tanh), 'IsFinite': (-3, 3, VALUES, np.isfinite),
+    'IsInf': (-3, 3, VALUES, np.isinf), 'IsNan': (-3, 3, VALUES, np.isnan),
+    'Invert': (None, None, VALUES, None), 'PopulationCount': (None, None, VALUES, None),
 }
 SHAPES = [(), (7,), (2, 3), (1, 2, 1, 2, 2), (0,), (2, 0, 3)]
 
@@ -89,9 +90,7 @@ def specials(op, t, reference, *values):
 
 def make_unary(f, op, lo, hi, tol, reference):
     for t in dtypes(op):
-        scale = tol * (2 if t in (HALF, BFLOAT16) else 1)
-        if not t.is_floating:
-            scale = EXACT
+        scale = scaled(tol, t)
         for shape in value_shapes(t):
             f.case('%s/%s' % (name_of(t), text(shape)), op,
                    lambda b: call(op, x=b.rand(shape, t, lo, hi)), scale)
@@ -119,23 +118,24 @@ GRAD_PAIRS = [((), ()), ((2, 3), (2, 3)), ((2, 3), (3,)), ((1,), (2, 3)), ((2, 1
               ((2, 0), (1,))]
 # op: (lo, hi of x), (lo, hi of y), tolerance
 BINARY = {
-    'Add': (None, None, EXACT), 'AddV2': (None, None, EXACT), 'Sub': (None, None, EXACT),
-    'Mul': (None, None, EXACT), 'Div': (None, (1, 7), EXACT), 'RealDiv': (None, (1, 7), EXACT),
-    'FloorDiv': (None, (1, 7), EXACT), 'TruncateDiv': (None, (1, 7), EXACT),
+    'Add': (None, None, VALUES), 'AddV2': (None, None, VALUES), 'Sub': (None, None, VALUES),
+    'Mul': (None, None, VALUES), 'Div': (None, (1, 7), VALUES), 'RealDiv': (None, (1, 7), VALUES),
+    'FloorDiv': (None, (1, 7), VALUES), 'TruncateDiv': (None, (1, 7), VALUES),
     'FloorMod': (None, (1, 7), 1), 'Mod': (None, (1, 7), 1), 'TruncateMod': (None, (1, 7), 1),
-    'Maximum': (None, None, EXACT), 'Minimum': (None, None, EXACT), 'Pow': ((.2, 4), (-2, 3), 2),
-    'SquaredDifference': (None, None, EXACT), 'Atan2': (None, None, 1),
-    'Xdivy': (None, (1, 7), EXACT), 'Xlogy': (None, (.2, 7), 1), 'DivNoNan': (None, (1, 7), EXACT),
-    'MulNoNan': (None, (1, 7), EXACT), 'Igamma': ((.3, 4), (.3, 4), 20),
+    'Maximum': (None, None, VALUES), 'Minimum': (None, None, VALUES), 'Pow': ((.2, 4), (-2, 3), 2),
+    'SquaredDifference': (None, None, VALUES), 'Atan2': (None, None, 1),
+    'Xdivy': (None, (1, 7), VALUES), 'Xlogy': (None, (.2, 7), 1),
+    'DivNoNan': (None, (1, 7), VALUES),
+    'MulNoNan': (None, (1, 7), VALUES), 'Igamma': ((.3, 4), (.3, 4), 20),
     'Igammac': ((.3, 4), (.3, 4), 20), 'Zeta': ((1.2, 5), (.4, 5), 20),
-    'Polygamma': ((1, 3.9), (.5, 5), 50), 'NextAfter': (None, None, EXACT),
-    'Equal': ((-2, 2), (-2, 2), EXACT), 'NotEqual': ((-2, 2), (-2, 2), EXACT),
-    'Less': ((-2, 2), (-2, 2), EXACT), 'LessEqual': ((-2, 2), (-2, 2), EXACT),
-    'Greater': ((-2, 2), (-2, 2), EXACT), 'GreaterEqual': ((-2, 2), (-2, 2), EXACT),
-    'LogicalAnd': (None, None, EXACT), 'LogicalOr': (None, None, EXACT),
-    'BitwiseAnd': ((-99, 99), (-99, 99), EXACT), 'BitwiseOr': ((-99, 99), (-99, 99), EXACT),
-    'BitwiseXor': ((-99, 99), (-99, 99), EXACT), 'LeftShift': ((-99, 99), (0, 7), EXACT),
-    'RightShift': ((-99, 99), (0, 7), EXACT), 'IgammaGradA': ((.3, 4), (.3, 4), 100),
+    'Polygamma': ((1, 3.9), (.5, 5), 50), 'NextAfter': (None, None, VALUES),
+    'Equal': ((-2, 2), (-2, 2), VALUES), 'NotEqual': ((-2, 2), (-2, 2), VALUES),
+    'Less': ((-2, 2), (-2, 2), VALUES), 'LessEqual': ((-2, 2), (-2, 2), VALUES),
+    'Greater': ((-2, 2), (-2, 2), VALUES), 'GreaterEqual': ((-2, 2), (-2, 2), VALUES),
+    'LogicalAnd': (None, None, VALUES), 'LogicalOr': (None, None, VALUES),
+    'BitwiseAnd': ((-99, 99), (-99, 99), VALUES), 'BitwiseOr': ((-99, 99), (-99, 99), VALUES),
+    'BitwiseXor': ((-99, 99), (-99, 99), VALUES), 'LeftShift': ((-99, 99), (0, 7), VALUES),
+    'RightShift': ((-99, 99), (0, 7), VALUES), 'IgammaGradA': ((.3, 4), (.3, 4), 100),
 }
 NAMES = {'Igamma': 'ax', 'Igammac': 'ax', 'IgammaGradA': 'ax', 'Polygamma': 'ax', 'Zeta': 'xq',
          'Atan2': 'yx'}
@@ -176,7 +176,8 @@ def pairs_of(op, t):
 def make_binary(f, op, xs, ys, tol):
     types = [tf.bool] if op.startswith('Logical') else dtypes(op)
     for t in types:
-        scale = tol * (2 if t in (HALF, BFLOAT16) else 1) if t.is_floating else EXACT
+        # TensorFlow rounds the difference of halves before it squares it
+        scale = scaled(1 if op == 'SquaredDifference' and t == HALF else tol, t)
         for p, q in pairs_of(op, t):
             f.case('%s/%s_%s' % (name_of(t), text(p), text(q)), op,
                    lambda b: binary(op, b.feed(pair_data(b, op, p, t, xs), t),
@@ -213,7 +214,7 @@ def make_binary_specials(f):
             p, q = specials(op, t, ref, x[keep], y[keep])
             f.case('%s/special' % name_of(t), op,
                    lambda b: binary(op, b.feed(p, t), b.feed(q, t)),
-                   1 if op in ('Pow', 'FloorMod') else EXACT)
+                   1 if op in ('Pow', 'FloorMod') else VALUES)
     for op in ('DivNoNan', 'MulNoNan', 'Xdivy', 'Xlogy', 'Atan2'):
         for t in dtypes(op, among=[FLOAT, DOUBLE, HALF]):
             p, q = [a.ravel() for a in np.meshgrid([0.0, 1.0, -2.0], [0.0, 1.0, 2.0])]

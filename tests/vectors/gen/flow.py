@@ -1,7 +1,6 @@
 """Control flow: switches and merges, cond, while_loop, loops written by hand, asserts, functions;
 with gradients through all of them."""
 
-import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework import function
 
@@ -29,9 +28,9 @@ def switches(f):
 
         def control(b):  # a control edge from what is dead makes dead, too
             no, yes = raw.Switch(data=b.rand((2,), FLOAT), pred=b.feed(taken, tf.bool))
-            with tf.control_dependencies([yes]):
+            with tf.control_dependencies([raw.Identity(input=yes)]):
                 one = raw.Neg(x=b.rand((2,), FLOAT))
-            with tf.control_dependencies([no]):
+            with tf.control_dependencies([raw.Identity(input=no)]):
                 two = raw.Square(x=b.rand((2,), FLOAT))
             return raw.Merge(inputs=[one, two])
         f.case('control/%s' % taken, 'Merge', control)

@@ -4,17 +4,13 @@ import numpy as np
 import tensorflow as tf
 
 from gen.array import text
-from gen.case import (BFLOAT16, DOUBLE, EXACT, FLOAT, FLOATS, HALF, INTS, NUMBERS, UINTS, array,
-                      dtypes, name_of)
+from gen.case import (BFLOAT16, DOUBLE, FLOAT, FLOATS, INTS, NUMBERS, UINTS, dtypes, name_of,
+                      scaled)
 
 raw = tf.raw_ops
 PRODUCTS = [(1, 1, 1), (2, 3, 4), (1, 5, 1), (4, 1, 3), (1, 5, 6), (6, 5, 1), (7, 8, 9), (0, 3, 2),
             (2, 0, 3),
             (2, 3, 0), (17, 33, 19), (3, 4, 2)]
-
-
-def tolerance(t, scale=4):
-    return EXACT if not t.is_floating else scale * (3 if t in (HALF, BFLOAT16) else 1)
 
 
 def matmul(f):
@@ -30,7 +26,7 @@ def matmul(f):
                            'MatMul', lambda b: raw.MatMul(
                                a=b.rand((k, m) if ta else (m, k), t),
                                b=b.rand((n, k) if tb else (k, n), t),
-                               transpose_a=ta, transpose_b=tb), tolerance(t),
+                               transpose_a=ta, transpose_b=tb), scaled(4, t, 3),
                            grad=t in (FLOAT, DOUBLE) and m * k * n < 1000)
     for n, a, c, words in [
             ('size', (2, 3), (4, 2), 'Matrix size-incompatible: In[0]: [2,3], In[1]: [4,2]'),
@@ -58,7 +54,7 @@ def batch_matmul(f):
                                    x=b.rand(batch + ((k, m) if ax else (m, k)), t),
                                    y=b.rand(batch + ((n, k) if ay else (k, n)), t), adj_x=ax,
                                    adj_y=ay),
-                               tolerance(t), grad=t in (FLOAT, DOUBLE))
+                               scaled(4, t, 3), grad=t in (FLOAT, DOUBLE))
         f.case('bad/size', op, lambda b: getattr(raw, op)(
             x=b.rand((2, 2, 3), FLOAT, static='nothing'),
             y=b.rand((2, 4, 2), FLOAT, static='nothing')),
@@ -78,7 +74,7 @@ def batch_matmul(f):
         for t in (FLOAT, DOUBLE, tf.int32):
             f.case('%s/broadcast/%s_%s' % (name_of(t), text(x), text(y)), 'BatchMatMulV2',
                    lambda b: raw.BatchMatMulV2(
-                x=b.rand(x, t), y=b.rand(y, t)), tolerance(t), grad=t.is_floating)
+                x=b.rand(x, t), y=b.rand(y, t)), scaled(4, t, 3), grad=t.is_floating)
 
 
 def cast(f):

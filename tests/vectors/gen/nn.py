@@ -4,13 +4,9 @@ import numpy as np
 import tensorflow as tf
 
 from gen.array import text
-from gen.case import BFLOAT16, DOUBLE, EXACT, FLOAT, FLOATS, HALF, array, dtypes, name_of
+from gen.case import DOUBLE, EXACT, FLOAT, VALUES, array, dtypes, name_of, scaled
 
 raw = tf.raw_ops
-
-
-def tolerance(t, scale=1):
-    return EXACT if not t.is_floating else scale * (3 if t in (HALF, BFLOAT16) else 1)
 
 
 def bias(f):
@@ -25,10 +21,10 @@ def bias(f):
             grad = t in (FLOAT, DOUBLE)
             f.case('%s/%s_%s' % (name_of(t), text(shape), fmt), 'BiasAdd', lambda b: raw.BiasAdd(
                 value=b.rand(shape, t), bias=b.rand((c,), t), data_format=fmt),
-                EXACT if not grad else 2, grad=grad)
+                VALUES if not grad else 2, grad=grad)
             f.case('%s/%s_%s' % (name_of(t), text(shape), fmt), 'BiasAddGrad',
                    lambda b: raw.BiasAddGrad(
-                out_backprop=b.rand(shape, t), data_format=fmt), tolerance(t, 4),
+                out_backprop=b.rand(shape, t), data_format=fmt), scaled(4, t, 3),
                 grad=grad and not (fmt == 'NCHW' and len(shape) != 4))
     for t in (FLOAT, tf.int32):
         f.case('%s/4x3' % name_of(t), 'BiasAddV1', lambda b: raw.BiasAddV1(
@@ -61,9 +57,9 @@ def activations(f, ops, grads):
     special = [float('inf'), float('-inf'), 0.0, -0.0, 6.0, 5.9, 6.1, 90.0, -90.0, 1e-4]
     for op, attrs in ops:
         tag = '_%g' % attrs['alpha'] if attrs else ''
-        tol = EXACT if 'Relu' in op else 2
+        tol = VALUES if op in ('Relu', 'Relu6') else 2
         for t in dtypes(op):
-            scale = tol * (2 if t in (HALF, BFLOAT16) else 1) if t.is_floating else EXACT
+            scale = scaled(tol, t)
             for shape in shapes if t == FLOAT and not attrs else [(2, 5)]:
                 f.case('%s/%s%s' % (name_of(t), text(shape), tag), op, lambda b: getattr(raw, op)(
                     features=b.rand(shape, t, -8, 8), **attrs), scale)
@@ -82,8 +78,7 @@ def activations(f, ops, grads):
         def backprop(b, dy, x):
             return getattr(raw, op)(**dict(attrs, **{'gradients': dy, second: x}))
         for t in dtypes(op):
-            scale = EXACT if not t.is_floating or op in ('ReluGrad', 'Relu6Grad') else 2 * (
-                2 if t in (HALF, BFLOAT16) else 1)
+            scale = scaled(VALUES if op in ('ReluGrad', 'Relu6Grad') else 2, t)
             lo = -1 if second == 'outputs' else -8
             for shape in [(), (7,), (2, 3), (0,), (131,)] if t == FLOAT else [(2, 5)]:
                 f.case('%s/%s%s' % (name_of(t), text(shape), tag), op,
@@ -105,10 +100,10 @@ def softmax(f):
             for shape in shapes if t == FLOAT else shapes[-1:]:
                 f.case('%s/%s' % (name_of(t), text(shape)), op,
                        lambda b: getattr(raw, op)(logits=b.rand(shape, t)),
-                       tolerance(t, 2), grad=t in (FLOAT, DOUBLE))
+                       scaled(2, t, 3), grad=t in (FLOAT, DOUBLE))
             f.case('%s/far' % name_of(t), op, lambda b: getattr(raw, op)(
                 logits=b.feed([[90, -90, 0], [1000, 1000, 1000], [-1000, -1001, -1000]], t)),
-                tolerance(t, 2))
+                scaled(2, t, 3))
         f.case('bad/scalar', op, lambda b: getattr(raw, op)(
             logits=b.rand((), FLOAT, static='nothing')),
                error='logits must have >= 1 dimension, got []')
@@ -126,7 +121,7 @@ def cross_entropy(f):
         for n, d in [(1, 2), (2, 3), (5, 1), (7, 33), (3, 4)] if t == FLOAT else [(3, 4)]:
             f.case('%s/%dx%d' % (name_of(t), n, d), op, lambda b: raw.SoftmaxCrossEntropyWithLogits(
                 features=b.rand((n, d), t), labels=b.feed(labels(b, (n, d), t), t)),
-                tolerance(t, 4))
+                scaled(4, t, 3))
         if t in (FLOAT, DOUBLE):
             f.case('%s/grad' % name_of(t), op, lambda b: raw.SoftmaxCrossEntropyWithLogits(
                 features=b.rand((3, 4), t), labels=b.feed(labels(b, (3, 4), t), t))[0], 4,
@@ -135,7 +130,7 @@ def cross_entropy(f):
                 features=b.feed([[1000, 0], [-1000, 0], [5, 5]], t),
                 labels=b.feed([[1, 0], [1, 0], [.5, .5]], t)), 4)
         f.case('%s/broadcast' % name_of(t), op, lambda b: raw.SoftmaxCrossEntropyWithLogits(
-            features=b.rand((3, 4), t), labels=b.feed(labels(b, (1, 4), t), t)), tolerance(t, 4))
+            features=b.rand((3, 4), t), labels=b.feed(labels(b, (1, 4), t), t)), scaled(4, t, 3))
     f.case('float/empty', op, lambda b: raw.SoftmaxCrossEntropyWithLogits(
         features=b.rand((0, 3), FLOAT), labels=b.rand((0, 3), FLOAT)), 1)
     f.case('bad/shape', op, lambda b: raw.SoftmaxCrossEntropyWithLogits(
@@ -155,7 +150,7 @@ def cross_entropy(f):
                 f.case('%s/%s/%dx%d' % (name_of(t), name_of(it), n, d), op,
                        lambda b: raw.SparseSoftmaxCrossEntropyWithLogits(
                            features=b.rand((n, d), t), labels=b.feed(b.rng.randint(0, d, n), it)),
-                           tolerance(t, 4))
+                           scaled(4, t, 3))
             if t in (FLOAT, DOUBLE):
                 f.case('%s/%s/grad' % (name_of(t), name_of(it)), op,
                        lambda b: raw.SparseSoftmaxCrossEntropyWithLogits(

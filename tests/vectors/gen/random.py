@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow.python.framework import random_seed
 
 from gen.array import text
-from gen.case import ALL, BFLOAT16, DOUBLE, EXACT, FLOAT, HALF, array, dtypes, name_of, tf1
+from gen.case import DOUBLE, EXACT, FLOAT, dtypes, name_of, tf1
 
 raw = tf.raw_ops
 SEEDS = [(1, 2), (87654321, 0), (0, 5), (-3, 2 ** 40 + 7)]

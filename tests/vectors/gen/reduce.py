@@ -1,10 +1,9 @@
 """Reductions, ArgMax and ArgMin, Cumsum, L2Loss, AddN."""
 
-import numpy as np
 import tensorflow as tf
 
 from gen.array import text
-from gen.case import BFLOAT16, DOUBLE, EXACT, FLOAT, HALF, array, dtypes, name_of
+from gen.case import BFLOAT16, DOUBLE, EXACT, FLOAT, HALF, dtypes, name_of, scaled
 
 raw = tf.raw_ops
 TODO = [((), []), ((5,), [0]), ((5,), 0), ((2, 3), [0]), ((2, 3), [1]), ((2, 3), [0, 1]),
@@ -14,10 +13,6 @@ TODO = [((), []), ((5,), [0]), ((5,), 0), ((2, 3), [0]), ((2, 3), [1]), ((2, 3),
         ((0,), [0]),
         ((2, 0, 3), [1]), ((2, 0, 3), [0]), ((0, 3), [0, 1])]
 LONG = [((1000,), [0]), ((7, 67), [0]), ((67, 7), [1]), ((5, 9, 7), [1])]
-
-
-def tolerance(t, scale=4):
-    return EXACT if not t.is_floating else scale * (3 if t in (HALF, BFLOAT16) else 1)
 
 
 def reduction(f, op, types, lo, hi):
@@ -36,7 +31,7 @@ def reduction(f, op, types, lo, hi):
                        lambda b: getattr(raw, op)(input=b.rand(shape, t, *bounds),
                                                   axis=b.index(axes, it),
                                                   keep_dims=keep),
-                       EXACT if op in ('Max', 'Min') else tolerance(t))
+                       EXACT if op in ('Max', 'Min') else scaled(4, t, 3))
         if t in (FLOAT, DOUBLE) and op in ('Sum', 'Mean', 'Prod', 'Max', 'Min'):
             # a mean of nothing has a gradient of 0/0, made by an integer division in TensorFlow
             todo = [c for c in TODO if 0 not in c[0] or op == 'Sum']
@@ -46,7 +41,7 @@ def reduction(f, op, types, lo, hi):
                                                 '_keep' if keep else ''), op,
                            lambda b: getattr(raw, op)(input=b.rand(shape, t, lo, hi),
                                                       axis=b.index(axes),
-                                                      keep_dims=keep), tolerance(t), grad=True)
+                                                      keep_dims=keep), scaled(4, t, 3), grad=True)
     t = types[0] if FLOAT not in types else FLOAT
     f.case('bad/axis', op, lambda b: getattr(raw, op)(
         input=b.rand((2, 3), t, static='nothing'), axis=b.index([2], const=False)),
@@ -130,7 +125,7 @@ def cumulative(f, op, name='x'):
                            lambda b: getattr(raw, op)(x=b.rand(shape, t, -2, 2),
                                                       axis=b.index(axis, it),
                                                       exclusive=exclusive, reverse=reverse),
-                           tolerance(t), grad=t in (FLOAT, DOUBLE))
+                           scaled(4, t, 3), grad=t in (FLOAT, DOUBLE))
     f.case('bad/axis', op, lambda b: getattr(raw, op)(x=b.rand((2, 3), FLOAT, static='nothing'),
                                                       axis=b.index(2, const=False)),
            error='Expected scan axis in the range [-2, 2), but got 2')
@@ -141,13 +136,13 @@ def sums(f):
         for shape in [(), (5,), (2, 3), (0,), (1000,)] if t == FLOAT else [(2, 3)]:
             f.case('%s/%s' % (name_of(t), text(shape)), 'L2Loss',
                    lambda b: raw.L2Loss(t=b.rand(shape, t)),
-                   tolerance(t), grad=t in (FLOAT, DOUBLE))
+                   scaled(4, t, 3), grad=t in (FLOAT, DOUBLE))
     for t in dtypes('AddN'):
         for n, shape in [(1, (2, 3)), (2, (2, 3)), (3, ()), (8, (5,)), (9, (5,)), (17, (2,)),
                          (2, (0,)), (3, (131,)),
                          (3, (2, 2))] if t == FLOAT else [(3, (2, 2))]:
             f.case('%s/%d_%s' % (name_of(t), n, text(shape)), 'AddN', lambda b: raw.AddN(
-                inputs=[b.rand(shape, t) for _ in range(n)]), tolerance(t, 1),
+                inputs=[b.rand(shape, t) for _ in range(n)]), scaled(1, t, 3),
                 grad=t == FLOAT and n < 9)
     f.case('bad/shape', 'AddN', lambda b: raw.AddN(inputs=[
         b.rand((2,), FLOAT, static='nothing'), b.rand((3,), FLOAT, static='nothing')]),
