@@ -27,11 +27,12 @@ def switches(f):
         f.case('dead/%s' % taken, 'Switch', dead)
 
         def control(b):  # a control edge from what is dead makes dead, too
-            no, yes = raw.Switch(data=b.rand((2,), FLOAT), pred=b.feed(taken, tf.bool))
+            x, y, z = [b.rand((2,), FLOAT) for _ in range(3)]
+            no, yes = raw.Switch(data=x, pred=b.feed(taken, tf.bool))
             with tf.control_dependencies([raw.Identity(input=yes)]):
-                one = raw.Neg(x=b.rand((2,), FLOAT))
+                one = raw.Neg(x=y)
             with tf.control_dependencies([raw.Identity(input=no)]):
-                two = raw.Square(x=b.rand((2,), FLOAT))
+                two = raw.Square(x=z)
             return raw.Merge(inputs=[one, two])
         f.case('control/%s' % taken, 'Merge', control)
 
@@ -50,11 +51,12 @@ def switches(f):
         f.case('unequal/%s' % taken, 'Merge', unequal)
 
         def trigger(b):
-            no, yes = raw.Switch(data=b.rand((2,), FLOAT), pred=b.feed(taken, tf.bool))
+            x, y = b.rand((2,), FLOAT), b.rand((2,), FLOAT)
+            no, yes = raw.Switch(data=x, pred=b.feed(taken, tf.bool))
             with tf.control_dependencies([raw.Neg(x=yes)]):
                 t = raw.ControlTrigger()
             with tf.control_dependencies([t]):  # lives although an input of it is dead
-                return raw.Neg(x=b.rand((2,), FLOAT))
+                return raw.Neg(x=y)
         f.case('%s' % taken, 'ControlTrigger', trigger)
 
         def ref_switch(b):
