@@ -35,6 +35,8 @@ LEAT_API leat_out leat_const_at(leat_loc at, leat_graph *g, const leat_tensor *v
 LEAT_API leat_out leat_scalar_at(leat_loc at, leat_graph *g, leat_dtype t, double v);
 LEAT_API leat_out leat_int_vector_at(leat_loc at, leat_graph *g, leat_dtype t, const int64_t *v, int n);
 LEAT_API leat_out leat_full_at(leat_loc at, leat_graph *g, leat_dtype t, leat_shape s, double v);
+LEAT_API leat_out leat_full_named_at(leat_loc at, leat_graph *g, leat_dtype t, leat_shape s, double v,
+                                     const char *name);
 LEAT_API leat_out leat_string_at(leat_loc at, leat_graph *g, const char *s);
 #define leat_const(g, tensor) leat_const_at(LEAT_AT, g, tensor) /* shares the tensor */
 #define leat_scalar(g, dtype, v) leat_scalar_at(LEAT_AT, g, dtype, v)
@@ -48,8 +50,8 @@ LEAT_API leat_out leat_string_at(leat_loc at, leat_graph *g, const char *s);
 #define leat_int_vector(g, v, n) leat_int_vector_at(LEAT_AT, g, LEAT_INT32, v, n)
 #define leat_shape_const(g, s) leat_int_vector_at(LEAT_AT, g, LEAT_INT32, (s).dim, (s).rank)
 #define leat_string_const(g, s) leat_string_at(LEAT_AT, g, s)
-#define leat_zeros(g, dtype, shape) leat_full_at(LEAT_AT, g, dtype, shape, 0)
-#define leat_ones(g, dtype, shape) leat_full_at(LEAT_AT, g, dtype, shape, 1)
+#define leat_zeros(g, dtype, shape) leat_full_named_at(LEAT_AT, g, dtype, shape, 0, "zeros")
+#define leat_ones(g, dtype, shape) leat_full_named_at(LEAT_AT, g, dtype, shape, 1, "ones")
 #define leat_full(g, dtype, shape, v) leat_full_at(LEAT_AT, g, dtype, shape, v)
 #define leat_placeholder(g, t, s, ...)                                                             \
     LEAT_OP0(g, "Placeholder", leat_attr_type("dtype", t), leat_attr_shape("shape", s), ##__VA_ARGS__)
@@ -57,6 +59,27 @@ LEAT_API leat_out leat_string_at(leat_loc at, leat_graph *g, const char *s);
     LEAT_OP1("PlaceholderWithDefault", x, leat_attr_shape("shape", s), ##__VA_ARGS__)
 #define leat_fill(dims, value, ...) LEAT_OP2("Fill", dims, value, ##__VA_ARGS__)
 #define leat_range(start, limit, delta, ...) LEAT_OP3("Range", start, limit, delta, ##__VA_ARGS__)
+
+/* ---- Random values, in TensorFlow's sequences: the same seeds give the same numbers ---- */
+typedef struct leat_random_options {
+    leat_dtype dtype;    /* float if not set */
+    double mean, stddev; /* of the normals; a stddev of 0 stands for 1 */
+    double low, high;    /* of the uniform, [low, high); both 0 stand for [0, 1) */
+    int64_t seed;        /* of this op; 0: from the graph's, else from the system */
+    const char *name;
+} leat_random_options;
+/* kind: "random_normal", "truncated_normal", "random_uniform". */
+LEAT_API leat_out leat_random_at(leat_loc at, leat_graph *g, const char *kind, leat_shape s,
+                                 const leat_random_options *o);
+/* What the attributes seed and seed2 of a random op are: from the op's seed and the graph's. */
+LEAT_API void leat_op_seeds(leat_graph *g, int64_t op_seed, int64_t *seed, int64_t *seed2);
+#define leat_random_normal(g, shape, ...)                                                          \
+    leat_random_at(LEAT_AT, g, "random_normal", shape, &(leat_random_options){__VA_ARGS__})
+/* Values more than two stddev from the mean are drawn again. */
+#define leat_truncated_normal(g, shape, ...)                                                       \
+    leat_random_at(LEAT_AT, g, "truncated_normal", shape, &(leat_random_options){__VA_ARGS__})
+#define leat_random_uniform(g, shape, ...)                                                         \
+    leat_random_at(LEAT_AT, g, "random_uniform", shape, &(leat_random_options){__VA_ARGS__})
 
 /* ---- Array ---- */
 #define leat_identity(x, ...) LEAT_OP1("Identity", x, ##__VA_ARGS__)

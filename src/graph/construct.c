@@ -41,11 +41,14 @@ leat_out leat_const_at(leat_loc at, leat_graph *g, const leat_tensor *value)
 }
 
 /* A constant of a tensor that was just made; takes it. */
-static leat_out const_of(leat_loc at, leat_graph *g, leat_status s, leat_tensor *t)
+static leat_out const_of(leat_loc at, leat_graph *g, leat_status s, leat_tensor *t,
+                         const char *name)
 {
     if (s)
         return leat_graph_fail(g, at, s);
-    leat_out y = leat_const_at(at, g, t);
+    leat_out y = leat_op_at(at, g, "Const",
+                            LEAT_ARGS(leat_attr_type("dtype", t->dtype),
+                                      leat_attr_tensor("value", t), leat_name(name)));
     leat_tensor_unref(t);
     return y;
 }
@@ -86,18 +89,33 @@ static void store(leat_tensor *t, int64_t i, double v)
     }
 }
 
-leat_out leat_full_at(leat_loc at, leat_graph *g, leat_dtype t, leat_shape s, double v)
+/* Large ones are made when the graph runs, not carried in it. */
+leat_out leat_full_named_at(leat_loc at, leat_graph *g, leat_dtype t, leat_shape s, double v,
+                            const char *name)
 {
+    if (leat_shape_count(&s) >= 1000) {
+        leat_name_scope_enter(g, name ? name : "Fill");
+        leat_dtype index = LEAT_INT32;
+        for (int i = 0; i < s.rank; i++)
+            index = s.dim[i] > INT32_MAX ? LEAT_INT64 : index;
+        leat_out shape = leat_int_vector_named(at, g, index, s.dim, s.rank, "shape_as_tensor");
+        leat_out value = leat_full_named_at(at, g, t, leat_shape(), v, "Const");
+        leat_out y =
+            leat_op_at(at, g, "Fill",
+                       LEAT_ARGS(leat_in(shape), leat_in(value), leat_name(leat_name_scope(g))));
+        leat_name_scope_leave(g);
+        return y;
+    }
     leat_tensor *c = NULL;
-    /* Large ones are made when the graph runs, not carried in it. */
-    if (leat_shape_count(&s) > 1024)
-        return leat_op_at(at, g, "Fill",
-                          LEAT_ARGS(leat_in(leat_int_vector_at(at, g, LEAT_INT32, s.dim, s.rank)),
-                                    leat_in(leat_scalar_at(at, g, t, v))));
     leat_status status = leat_tensor_new(t, s, &c);
     for (int64_t i = 0; !status && i < c->count; i++)
         store(c, i, v);
-    return const_of(at, g, status, c);
+    return const_of(at, g, status, c, name);
+}
+
+leat_out leat_full_at(leat_loc at, leat_graph *g, leat_dtype t, leat_shape s, double v)
+{
+    return leat_full_named_at(at, g, t, s, v, NULL);
 }
 
 leat_out leat_scalar_at(leat_loc at, leat_graph *g, leat_dtype t, double v)
@@ -107,22 +125,28 @@ leat_out leat_scalar_at(leat_loc at, leat_graph *g, leat_dtype t, double v)
     return leat_full_at(at, g, t, leat_shape(), v);
 }
 
-leat_out leat_int_vector_at(leat_loc at, leat_graph *g, leat_dtype t, const int64_t *v, int n)
+leat_out leat_int_vector_named(leat_loc at, leat_graph *g, leat_dtype t, const int64_t *v, int n,
+                               const char *name)
 {
     leat_tensor *c = NULL;
-    leat_status s = leat_tensor_new(t, leat_shape(n), &c);
+    leat_status s = leat_tensor_new(t, leat_shape(n < 0 ? 0 : n), &c);
     for (int i = 0; !s && i < n; i++) {
         if (t == LEAT_INT64)
             ((int64_t *)c->data)[i] = v[i];
         else
             ((int32_t *)c->data)[i] = (int32_t)v[i];
     }
-    return const_of(at, g, s, c);
+    return const_of(at, g, s, c, name);
+}
+
+leat_out leat_int_vector_at(leat_loc at, leat_graph *g, leat_dtype t, const int64_t *v, int n)
+{
+    return leat_int_vector_named(at, g, t, v, n, NULL);
 }
 
 leat_out leat_string_at(leat_loc at, leat_graph *g, const char *s)
 {
-    return const_of(at, g, NULL, leat_scalar_string(s, strlen(s)));
+    return const_of(at, g, NULL, leat_scalar_string(s, strlen(s)), NULL);
 }
 
 leat_out leat_cast_at(leat_loc at, leat_out x, leat_dtype t)

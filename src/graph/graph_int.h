@@ -141,6 +141,19 @@ static inline bool leat_out_ok(leat_out x)
     return x.node && x.node != x.node->graph->poison;
 }
 
+/* What is built until at_override is set back has the caller's place, or that of its caller. */
+static inline leat_loc leat_at_enter(leat_graph *g, leat_loc at)
+{
+    leat_loc outer = g->at_override;
+    if (!outer.file)
+        g->at_override = at;
+    return outer;
+}
+
+/* A constant with a name. */
+leat_out leat_int_vector_named(leat_loc at, leat_graph *g, leat_dtype t, const int64_t *v, int n,
+                               const char *name);
+
 /* "scope/name" made unique as TensorFlow does, in the arena. */
 const char *leat_unique_name(leat_graph *g, const char *name);
 void leat_name_use(leat_graph *g, const char *name); /* a final name is taken */

@@ -1,0 +1,163 @@
+/* variable.h -- variables: values that live on from step to step; how they begin, how they are
+ * named and shared (variable scopes), what is added to the loss for them (regularisers).
+ *
+ * A variable is used by its value: leat_variable gives the output that reads it. Functions that
+ * need the variable itself (optimizers, assignments) take that value, or the variable's own
+ * output, and find the rest. The nodes and names are TensorFlow's: "w", "w/Assign", "w/read".
+ */
+#ifndef LEAT_VARIABLE_PUBLIC_H
+#define LEAT_VARIABLE_PUBLIC_H
+
+#include <leat/ops.h>
+
+/* Collections that variables are in. They hold the variables' own outputs. */
+#define LEAT_GLOBAL_VARIABLES "variables"
+#define LEAT_LOCAL_VARIABLES "local_variables"
+#define LEAT_TRAINABLE_VARIABLES "trainable_variables"
+#define LEAT_MOVING_AVERAGE_VARIABLES "moving_average_variables"
+#define LEAT_REGULARIZATION_LOSSES "regularization_losses"
+
+/* ---- Making one: leat_out w = leat_variable(g, "w", leat_zeros(g, LEAT_FLOAT, shape)) ---- */
+typedef struct leat_variable_options {
+    bool not_trainable;             /* optimizers do not touch it unless they are told to */
+    bool use_resource;              /* behind a handle (VarHandleOp) instead of a reference */
+    bool any_shape;                 /* values of any shape may be assigned to it */
+    const char *const *collections; /* NULL-ended; not set: {"variables", NULL} */
+} leat_variable_options;
+#define leat_variable(g, name, initial_value, ...)                                                 \
+    leat_variable_at(LEAT_AT, g, name, initial_value, &(leat_variable_options){__VA_ARGS__})
+LEAT_API leat_out leat_variable_at(leat_loc at, leat_graph *g, const char *name,
+                                   leat_out initial_value, const leat_variable_options *options);
+/* Neither trained nor saved: counters of this process. */
+#define leat_local_variable(g, name, initial_value)                                                \
+    leat_variable(g, name, initial_value, .not_trainable = true,                                   \
+                  .collections = (const char *const[]){LEAT_LOCAL_VARIABLES, NULL})
+
+/* ---- From any output of a variable to the others. What is not a variable's has a NULL node. */
+LEAT_API leat_out leat_variable_ref(leat_out v);           /* the reference, or the handle */
+LEAT_API leat_out leat_variable_value(leat_out v);         /* what leat_variable gave */
+LEAT_API leat_out leat_variable_initializer(leat_out v);   /* the assignment of its first value */
+LEAT_API leat_out leat_variable_initial_value(leat_out v); /* that value */
+LEAT_API const char *leat_variable_name(leat_out v);       /* "h1/w"; "" if it is none */
+LEAT_API bool leat_variable_is_resource(leat_out v);
+/* The value if there is one when this runs, else the initial value; a new node each time. */
+LEAT_API leat_out leat_variable_initialized_value(leat_out v);
+/* Assignments to references and handles alike. */
+LEAT_API leat_out leat_variable_assign(leat_out v, leat_out x);
+LEAT_API leat_out leat_variable_assign_add(leat_out v, leat_out x);
+LEAT_API leat_out leat_variable_assign_sub(leat_out v, leat_out x);
+
+/* All of a collection; free with free(). */
+LEAT_API leat_out *leat_global_variables(const leat_graph *g, int *count_out);
+LEAT_API leat_out *leat_trainable_variables(const leat_graph *g, int *count_out);
+
+/* ---- Giving them their first values ---- */
+#define leat_global_variables_initializer(g)                                                       \
+    leat_initializer_of_at(LEAT_AT, g, LEAT_GLOBAL_VARIABLES)
+#define leat_local_variables_initializer(g) leat_initializer_of_at(LEAT_AT, g, LEAT_LOCAL_VARIABLES)
+LEAT_API leat_out leat_initializer_of_at(leat_loc at, leat_graph *g, const char *collection);
+#define leat_variables_initializer(g, vars, n) leat_variables_initializer_at(LEAT_AT, g, vars, n)
+LEAT_API leat_out leat_variables_initializer_at(leat_loc at, leat_graph *g, const leat_out *vars,
+                                                int n);
+LEAT_API leat_out leat_is_variable_initialized(leat_out v); /* a bool */
+/* The names, a string vector, of global and local variables that have no value yet. */
+LEAT_API leat_out leat_report_uninitialized_variables(leat_graph *g);
+
+/* ---- Initialisers: what makes a first value once dtype and shape are known. One of your own
+ * is a function; a, b, seed, mode are its to use. ---- */
+typedef struct leat_initializer leat_initializer;
+struct leat_initializer {
+    leat_out (*make)(leat_graph *g, leat_dtype t, leat_shape s, const leat_initializer *self);
+    double a, b;
+    int64_t seed;
+    int mode;
+};
+enum { LEAT_FAN_IN = 0, LEAT_FAN_OUT = 1, LEAT_FAN_AVG = 2 };
+enum { LEAT_DRAW_TRUNCATED_NORMAL = 0, LEAT_DRAW_NORMAL = 4, LEAT_DRAW_UNIFORM = 8 };
+LEAT_API leat_out leat_init_constant(leat_graph *g, leat_dtype t, leat_shape s,
+                                     const leat_initializer *self);
+LEAT_API leat_out leat_init_normal(leat_graph *g, leat_dtype t, leat_shape s,
+                                   const leat_initializer *self);
+LEAT_API leat_out leat_init_truncated_normal(leat_graph *g, leat_dtype t, leat_shape s,
+                                             const leat_initializer *self);
+LEAT_API leat_out leat_init_uniform(leat_graph *g, leat_dtype t, leat_shape s,
+                                    const leat_initializer *self);
+LEAT_API leat_out leat_init_variance_scaling(leat_graph *g, leat_dtype t, leat_shape s,
+                                             const leat_initializer *self);
+#define LEAT_INITIALIZER(fn, ...) ((leat_initializer){.make = fn, __VA_ARGS__})
+#define leat_zeros_initializer() LEAT_INITIALIZER(leat_init_constant, .mode = 1)
+#define leat_ones_initializer() LEAT_INITIALIZER(leat_init_constant, .mode = 1, .a = 1)
+#define leat_constant_initializer(v) LEAT_INITIALIZER(leat_init_constant, .a = (v))
+/* A further argument may set the seed: leat_random_normal_initializer(0, 0.1, .seed = 7). */
+#define leat_random_normal_initializer(mean, stddev, ...)                                          \
+    LEAT_INITIALIZER(leat_init_normal, .a = (mean), .b = (stddev), ##__VA_ARGS__)
+#define leat_truncated_normal_initializer(mean, stddev, ...)                                       \
+    LEAT_INITIALIZER(leat_init_truncated_normal, .a = (mean), .b = (stddev), ##__VA_ARGS__)
+#define leat_random_uniform_initializer(low, high, ...)                                            \
+    LEAT_INITIALIZER(leat_init_uniform, .a = (low), .b = (high), ##__VA_ARGS__)
+/* fan: LEAT_FAN_...; draw: LEAT_DRAW_... */
+#define leat_variance_scaling_initializer(scale, fan, draw, ...)                                   \
+    LEAT_INITIALIZER(leat_init_variance_scaling, .a = (scale), .mode = (fan) | (draw), ##__VA_ARGS__)
+#define leat_glorot_uniform_initializer(...)                                                       \
+    leat_variance_scaling_initializer(1.0, LEAT_FAN_AVG, LEAT_DRAW_UNIFORM, ##__VA_ARGS__)
+#define leat_glorot_normal_initializer(...)                                                        \
+    leat_variance_scaling_initializer(1.0, LEAT_FAN_AVG, LEAT_DRAW_TRUNCATED_NORMAL, ##__VA_ARGS__)
+
+/* ---- Regularisers: a loss for the size of a variable, put into "regularization_losses" ---- */
+typedef struct leat_regularizer leat_regularizer;
+struct leat_regularizer {
+    leat_out (*make)(leat_out w, const leat_regularizer *self); /* a NULL node: no loss */
+    double scale, scale2;
+};
+LEAT_API leat_out leat_make_l1(leat_out w, const leat_regularizer *self);
+LEAT_API leat_out leat_make_l2(leat_out w, const leat_regularizer *self);
+LEAT_API leat_out leat_make_l1_l2(leat_out w, const leat_regularizer *self);
+LEAT_API leat_out leat_make_no_loss(leat_out w, const leat_regularizer *self);
+#define leat_l1_regularizer(s) ((leat_regularizer){leat_make_l1, s, 0})
+#define leat_l2_regularizer(s) ((leat_regularizer){leat_make_l2, s, 0})
+#define leat_l1_l2_regularizer(s1, s2) ((leat_regularizer){leat_make_l1_l2, s1, s2})
+/* In a scope that has one: no regulariser. */
+#define leat_no_regularizer() ((leat_regularizer){leat_make_no_loss, 0, 0})
+/* The sum of what was collected under a scope (NULL: all); 0 if there is nothing. */
+#define leat_get_regularization_loss(g, scope) leat_regularization_loss_at(LEAT_AT, g, scope)
+LEAT_API leat_out leat_regularization_loss_at(leat_loc at, leat_graph *g, const char *scope);
+
+/* ---- Variable scopes: names and defaults for leat_get_variable ---- */
+typedef enum leat_reuse {
+    LEAT_REUSE_INHERIT, /* as the scope outside; there: variables must be new */
+    LEAT_REUSE,         /* variables must exist */
+    LEAT_AUTO_REUSE,    /* those that do not exist are made */
+} leat_reuse;
+typedef struct leat_variable_scope_options {
+    leat_reuse reuse;
+    const char *default_name; /* if the scope's name is NULL: made unique */
+    leat_initializer initializer;
+    leat_regularizer regularizer;
+    leat_dtype dtype;
+    bool use_resource;
+} leat_variable_scope_options;
+#define leat_variable_scope_enter(g, name, ...)                                                    \
+    leat_variable_scope_enter_at(LEAT_AT, g, name, &(leat_variable_scope_options){__VA_ARGS__})
+LEAT_API void leat_variable_scope_enter_at(leat_loc at, leat_graph *g, const char *name,
+                                           const leat_variable_scope_options *options);
+LEAT_API void leat_variable_scope_leave(leat_graph *g);
+#define leat_with_variable_scope(g, name, ...)                                                     \
+    LEAT_WITH(leat_variable_scope_enter(g, name, ##__VA_ARGS__), leat_variable_scope_leave(g))
+LEAT_API const char *leat_variable_scope_name(leat_graph *g); /* "" outside */
+LEAT_API void leat_variable_scope_reuse(leat_graph *g);       /* from here on variables must exist */
+
+typedef struct leat_get_variable_options {
+    leat_dtype dtype;
+    leat_initializer initializer;
+    leat_out initial_value; /* instead of shape and initializer */
+    leat_regularizer regularizer;
+    bool not_trainable, use_resource, any_shape;
+    const char *const *collections;
+} leat_get_variable_options;
+/* The variable of this name in the open scope, made or found as the scope's reuse says. */
+#define leat_get_variable(g, name, shape, ...)                                                     \
+    leat_get_variable_at(LEAT_AT, g, name, shape, &(leat_get_variable_options){__VA_ARGS__})
+LEAT_API leat_out leat_get_variable_at(leat_loc at, leat_graph *g, const char *name,
+                                       leat_shape shape, const leat_get_variable_options *options);
+
+#endif

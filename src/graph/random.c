@@ -1,0 +1,79 @@
+/* random.c -- random tensors as TensorFlow's client builds them: seeds, names, scale and shift. */
+#include <leat/ops.h>
+
+#include <string.h>
+
+#include "graph/graph_int.h"
+
+/* With a graph seed, ops without one of their own differ by their place in the graph. */
+void leat_op_seeds(leat_graph *g, int64_t op_seed, int64_t *seed, int64_t *seed2)
+{
+    enum { DEFAULT_GRAPH_SEED = 87654321, BOTH_ZERO = INT32_MAX };
+    if (g->has_seed) {
+        *seed = g->seed;
+        *seed2 = op_seed ? op_seed : g->n_nodes;
+        if (*seed == 0 && *seed2 == 0) /* which would mean: from the system */
+            *seed2 = BOTH_ZERO;
+    } else {
+        *seed = op_seed ? DEFAULT_GRAPH_SEED : 0;
+        *seed2 = op_seed;
+    }
+}
+
+static leat_out draw(leat_graph *g, const char *op, leat_out shape, leat_dtype t, int64_t op_seed)
+{
+    int64_t seed, seed2;
+    leat_op_seeds(g, op_seed, &seed, &seed2);
+    return leat_op(g, op, leat_in(shape), leat_attr_type("dtype", t), leat_attr_int("seed", seed),
+                   leat_attr_int("seed2", seed2));
+}
+
+static leat_out normal(leat_graph *g, const char *op, leat_out shape, leat_dtype t,
+                       const leat_random_options *o)
+{
+    leat_out mean = leat_full_named_at(LEAT_AT, g, t, leat_shape(), o->mean, "mean");
+    leat_out stddev =
+        leat_full_named_at(LEAT_AT, g, t, leat_shape(), o->stddev != 0 ? o->stddev : 1, "stddev");
+    leat_out scaled = leat_mul(draw(g, op, shape, t, o->seed), stddev, leat_name("mul"));
+    return leat_add(scaled, mean, leat_name(leat_name_scope(g)));
+}
+
+static leat_out uniform(leat_graph *g, leat_out shape, leat_dtype t, const leat_random_options *o)
+{
+    bool unset = o->low == 0 && o->high == 0;
+    leat_out low = leat_full_named_at(LEAT_AT, g, t, leat_shape(), o->low, "min");
+    leat_out high = leat_full_named_at(LEAT_AT, g, t, leat_shape(), unset ? 1 : o->high, "max");
+    if (t == LEAT_INT32 || t == LEAT_INT64) {
+        int64_t seed, seed2;
+        leat_op_seeds(g, o->seed, &seed, &seed2);
+        return leat_op(g, "RandomUniformInt", leat_in(shape), leat_in(low), leat_in(high),
+                       leat_attr_int("seed", seed), leat_attr_int("seed2", seed2),
+                       leat_name(leat_name_scope(g)));
+    }
+    leat_out x = draw(g, "RandomUniform", shape, t, o->seed);
+    leat_out scaled = leat_mul(x, leat_sub(high, low, leat_name("sub")), leat_name("mul"));
+    return leat_add(scaled, low, leat_name(leat_name_scope(g)));
+}
+
+leat_out leat_random_at(leat_loc at, leat_graph *g, const char *kind, leat_shape s,
+                        const leat_random_options *o)
+{
+    leat_loc outer = leat_at_enter(g, at);
+    leat_dtype t = o->dtype ? o->dtype : LEAT_FLOAT;
+    leat_name_scope_enter(g, o->name ? o->name : kind);
+    leat_out shape = leat_int_vector_named(LEAT_AT, g, LEAT_INT32, s.dim, s.rank, "shape");
+    leat_out y;
+    if (!leat_shape_known(&s))
+        y = leat_graph_fail(g, at,
+                            leat_error(INVALID_ARGUMENT, "%s: the shape %s is not fully known",
+                                       kind, leat_shape_show(&s).s));
+    else if (strcmp(kind, "random_uniform") == 0)
+        y = uniform(g, shape, t, o);
+    else if (strcmp(kind, "random_normal") == 0)
+        y = normal(g, "RandomStandardNormal", shape, t, o);
+    else
+        y = normal(g, "TruncatedNormal", shape, t, o);
+    leat_name_scope_leave(g);
+    g->at_override = outer;
+    return y;
+}

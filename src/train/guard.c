@@ -1,0 +1,173 @@
+/* guard.c -- initial values that depend on other variables. All initialisers run in one step, in
+ * no order, so a variable that another's first value is made of may have none yet: its initialized
+ * value, a cond of the value and the initial value, is used in its place, in copies of the nodes
+ * between. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "train/train_int.h"
+
+leat_out leat_is_variable_initialized(leat_out v)
+{
+    leat_variable_nodes n;
+    if (!leat_variable_find(v, &n))
+        return v;
+    leat_out self = {n.self, 0};
+    return n.resource ? LEAT_OP1("VarIsInitializedOp", self)
+                      : LEAT_OP1("IsVariableInitialized", self);
+}
+
+/* The branch of a cond that reads the variable. */
+static leat_out read_branch(leat_graph *g, const leat_variable_nodes *n, leat_out pred)
+{
+    leat_out self = {n->self, 0}, branch;
+    if (!n->resource) {
+        leat_with_colocate(g, self) branch =
+            LEAT_OP2("RefSwitch", self, pred, leat_name("read/Switch"));
+        return leat_identity(leat_output(branch, 1), leat_name("read"));
+    }
+    leat_with_colocate(g, self) branch =
+        LEAT_OP2("Switch", self, pred, leat_name("Read/ReadVariableOp/Switch"));
+    leat_out value = LEAT_OP1("ReadVariableOp", leat_output(branch, 1),
+                              leat_attr_type("dtype", leat_node_type(n->self, "dtype")),
+                              leat_name("Read/ReadVariableOp"));
+    return leat_identity(value);
+}
+
+leat_out leat_variable_initialized_value(leat_out v)
+{
+    leat_variable_nodes n;
+    if (!leat_variable_find(v, &n) || !n.init)
+        return v;
+    leat_graph *g = n.self->graph;
+    leat_out initial = n.init->in[1], merged = {0}, branch = {0};
+    leat_control_clear_enter(g);
+    leat_out is = leat_is_variable_initialized(v);
+    leat_with_name(g, "cond")
+    {
+        leat_out both = LEAT_OP2("Switch", is, is);
+        leat_identity(leat_output(both, 1), leat_name("switch_t"));
+        leat_identity(both, leat_name("switch_f"));
+        leat_out pred = leat_identity(is, leat_name("pred_id"));
+        leat_out value = read_branch(g, &n, pred);
+        leat_with_colocate(g, initial) branch =
+            LEAT_OP2("Switch", initial, pred, leat_name("Switch_1"));
+        const leat_out merge[2] = {branch, value};
+        merged = LEAT_OPN("Merge", merge, 2);
+    }
+    leat_control_leave(g);
+    return merged;
+}
+
+/* ---- The nodes between ---- */
+
+typedef struct guard {
+    leat_graph *g;
+    const char *name;    /* of the variable being made */
+    int n_nodes;         /* of the graph when this began */
+    bool *above;         /* by id: the value depends on it */
+    leat_node **instead; /* by id: what takes its place, or NULL */
+    leat_node **stack;
+    int n_stack, cap_stack;
+} guard;
+
+/* Nodes that are safe whatever is initialised, or that say themselves what is. */
+static bool is_safe(const leat_node *n)
+{
+    static const char *const safe[] = {"IsVariableInitialized", "VarIsInitializedOp",
+                                       "ReadVariableOp", "If"};
+    for (size_t i = 0; i < sizeof(safe) / sizeof(*safe); i++)
+        if (leat_node_is(n, safe[i]))
+            return true;
+    return false;
+}
+
+/* False if the value depends on itself, by way of a loop. */
+static bool mark(guard *u, leat_node *from)
+{
+    bool loops = false;
+    leat_grow(u->stack, u->n_stack, u->cap_stack);
+    u->stack[u->n_stack++] = from;
+    while (u->n_stack) {
+        leat_node *n = u->stack[--u->n_stack];
+        if (u->above[n->id])
+            continue;
+        u->above[n->id] = true;
+        loops |= leat_node_is(n, "NextIteration");
+        for (int i = 0; i < n->n_in && !is_safe(n); i++) {
+            if (!n->in[i].node)
+                continue;
+            leat_grow(u->stack, u->n_stack, u->cap_stack);
+            u->stack[u->n_stack++] = n->in[i].node;
+        }
+    }
+    return !loops;
+}
+
+static leat_out replaced(const guard *u, leat_out x)
+{
+    leat_node *n = x.node && x.node->id < u->n_nodes ? u->instead[x.node->id] : NULL;
+    return n ? (leat_out){n, x.index} : x;
+}
+
+static leat_status copy_node(guard *u, leat_node *n)
+{
+    leat_graph *g = u->g;
+    leat_out *in = leat_new_array(leat_out, n->n_in + 1);
+    for (int i = 0; i < n->n_in; i++)
+        in[i] = replaced(u, n->in[i]);
+    leat_node_spec spec = {
+        .op = leat_node_is(n, "RefSwitch") ? "Switch" : n->op->def->name,
+        .name = leat_arena_printf(&g->arena, "%s_%s", n->name, u->name),
+        .in = in,
+        .n_in = n->n_in,
+        .attrs = n->attrs,
+        .n_attrs = n->n_attrs,
+        .at = n->at,
+    };
+    leat_name_scope_enter(g, NULL);
+    leat_status s = leat_graph_add(g, &spec, &u->instead[n->id]);
+    leat_name_scope_leave(g);
+    free(in);
+    return s;
+}
+
+static leat_status replace(guard *u, leat_node *n)
+{
+    leat_variable_nodes v;
+    leat_out self = {n, 0};
+    if (is_safe(n))
+        return NULL;
+    if (n->n_out && leat_variable_find(self, &v) && v.self == n) {
+        leat_out x = v.init ? leat_variable_initialized_value(self) : self;
+        u->instead[n->id] = leat_out_ok(x) && x.node != n ? x.node : NULL;
+        return NULL;
+    }
+    bool changed = false;
+    for (int i = 0; i < n->n_in; i++)
+        changed |= replaced(u, n->in[i]).node != n->in[i].node;
+    return changed ? copy_node(u, n) : NULL;
+}
+
+leat_out leat_guard_initial_value(leat_graph *g, const char *name, leat_out x)
+{
+    if (!leat_out_ok(x) || g->status)
+        return x;
+    guard u = {.g = g, .name = name, .n_nodes = g->n_nodes};
+    u.above = leat_new_array(bool, u.n_nodes + 1);
+    u.instead = leat_new_array(leat_node *, u.n_nodes + 1);
+    leat_status s = NULL;
+    if (mark(&u, x.node))
+        for (int i = 0; i < u.n_nodes && !s && !g->status; i++)
+            if (u.above[i])
+                s = replace(&u, g->nodes[i]);
+    if (s)
+        x = leat_graph_fail(g, (leat_loc){0}, s);
+    else
+        x = replaced(&u, x);
+    free(u.above);
+    free(u.instead);
+    free(u.stack);
+    return x;
+}

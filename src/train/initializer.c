@@ -1,0 +1,66 @@
+/* initializer.c -- initialisers: zeros, ones, constants, and the random ones. */
+#include <math.h>
+
+#include "train/train_int.h"
+
+/* mode 1: named for its value, as zeros_initializer and ones_initializer are. */
+leat_out leat_init_constant(leat_graph *g, leat_dtype t, leat_shape s, const leat_initializer *self)
+{
+    const char *name = self->mode != 1 ? "Const" : self->a == 0 ? "zeros" : "ones";
+    return leat_full_named_at(LEAT_AT, g, t, s, self->a, name);
+}
+
+leat_out leat_init_normal(leat_graph *g, leat_dtype t, leat_shape s, const leat_initializer *self)
+{
+    return leat_random_normal(g, s, .dtype = t, .mean = self->a, .stddev = self->b,
+                              .seed = self->seed);
+}
+
+leat_out leat_init_truncated_normal(leat_graph *g, leat_dtype t, leat_shape s,
+                                    const leat_initializer *self)
+{
+    return leat_truncated_normal(g, s, .dtype = t, .mean = self->a, .stddev = self->b,
+                                 .seed = self->seed);
+}
+
+leat_out leat_init_uniform(leat_graph *g, leat_dtype t, leat_shape s, const leat_initializer *self)
+{
+    return leat_random_uniform(g, s, .dtype = t, .low = self->a, .high = self->b,
+                               .seed = self->seed);
+}
+
+/* How many units feed one of the variable's, and how many one feeds. For convolutions the window
+ * (all but the last two dimensions) counts. */
+static void fans(const leat_shape *s, double *in, double *out)
+{
+    double window = 1;
+    for (int i = 0; i < s->rank - 2; i++)
+        window *= (double)s->dim[i];
+    *in = *out = 1;
+    if (s->rank == 1)
+        *in = *out = (double)s->dim[0];
+    if (s->rank >= 2) {
+        *in = window * (double)s->dim[s->rank - 2];
+        *out = window * (double)s->dim[s->rank - 1];
+    }
+}
+
+/* Glorot and Bengio 2010, He et al. 2015: the variance is scale / fan. */
+leat_out leat_init_variance_scaling(leat_graph *g, leat_dtype t, leat_shape s,
+                                    const leat_initializer *self)
+{
+    double in, out;
+    fans(&s, &in, &out);
+    int fan = self->mode & 3, draw = self->mode & 12;
+    double n = fan == LEAT_FAN_IN ? in : fan == LEAT_FAN_OUT ? out : (in + out) / 2;
+    double variance = self->a / fmax(1, n);
+    /* the stddev of a normal with unit variance, cut at two, is below 1 */
+    const double cut = .87962566103423978;
+    if (draw == LEAT_DRAW_UNIFORM)
+        return leat_random_uniform(g, s, .dtype = t, .low = -sqrt(3 * variance),
+                                   .high = sqrt(3 * variance), .seed = self->seed);
+    if (draw == LEAT_DRAW_NORMAL)
+        return leat_random_normal(g, s, .dtype = t, .stddev = sqrt(variance), .seed = self->seed);
+    return leat_truncated_normal(g, s, .dtype = t, .stddev = sqrt(variance) / cut,
+                                 .seed = self->seed);
+}

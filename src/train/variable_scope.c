@@ -1,0 +1,288 @@
+/* variable_scope.c -- variable scopes and leat_get_variable: who shares a variable and who gets a
+ * new one is said by the scope's reuse, not by chance. Rules and error words are those of
+ * TensorFlow's variable_scope.py.
+ *
+ * Variables that were made by leat_get_variable are in the graph's extras under "get_variable:"
+ * and their name.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/strbuf.h"
+#include "train/variable_scope.h"
+
+typedef struct scope {
+    struct scope *outer;
+    const char *name;
+    leat_reuse reuse;
+    leat_initializer initializer;
+    leat_regularizer regularizer;
+    leat_dtype dtype;
+    bool use_resource;
+    bool has_name_scope; /* one was entered with it */
+} scope;
+
+/* How often a scope was opened, for names made unique. */
+typedef struct opened {
+    struct opened *next;
+    const char *name;
+    int count;
+} opened;
+
+typedef struct store {
+    scope *scope; /* the innermost, NULL outside */
+    opened *opened;
+} store;
+
+static store *store_of(leat_graph *g)
+{
+    return leat_graph_extra(g, "variable scopes", sizeof(store));
+}
+
+static const scope *current(leat_graph *g)
+{
+    static const scope root = {.name = ""};
+    const scope *s = store_of(g)->scope;
+    return s ? s : &root;
+}
+
+static opened *find_opened(store *st, const char *name)
+{
+    opened *o = st->opened;
+    while (o && strcmp(o->name, name) != 0)
+        o = o->next;
+    return o;
+}
+
+static int times_opened(store *st, const char *name)
+{
+    opened *o = find_opened(st, name);
+    return o ? o->count : 0;
+}
+
+static void count_opened(leat_graph *g, store *st, const char *name)
+{
+    opened *o = find_opened(st, name);
+    if (!o) {
+        o = leat_arena_new(&g->arena, opened);
+        *o = (opened){st->opened, name, 0};
+        st->opened = o;
+    }
+    o->count++;
+}
+
+/* Scopes inside are forgotten once the scope is left: they get the same names again. */
+static void forget_inside(store *st, const char *name)
+{
+    size_t n = strlen(name);
+    for (opened *o = st->opened; o; o = o->next)
+        if (strncmp(o->name, name, n) == 0 && o->name[n] == '/')
+            o->count = 0;
+}
+
+static const char *join(leat_graph *g, const char *outer, const char *name)
+{
+    return outer[0] ? leat_arena_printf(&g->arena, "%s/%s", outer, name)
+                    : leat_arena_strdup(&g->arena, name);
+}
+
+static const char *unique_scope(leat_graph *g, const char *base)
+{
+    store *st = store_of(g);
+    const char *name = join(g, current(g)->name, base);
+    if (!times_opened(st, name))
+        return name;
+    for (int i = 1;; i++) {
+        const char *numbered = leat_arena_printf(&g->arena, "%s_%d", name, i);
+        if (!times_opened(st, numbered))
+            return numbered;
+    }
+}
+
+void leat_variable_scope_enter_at(leat_loc at, leat_graph *g, const char *name,
+                                  const leat_variable_scope_options *options)
+{
+    store *st = store_of(g);
+    const scope *outer = current(g);
+    scope *s = leat_arena_new(&g->arena, scope);
+    const char *base = name ? name : options->default_name;
+    *s = *outer;
+    s->outer = st->scope;
+    if (!base)
+        leat_graph_fail(
+            g, at,
+            leat_error(INVALID_ARGUMENT, "If default_name is None then name_or_scope is required"));
+    if (!name && options->reuse == LEAT_REUSE)
+        leat_graph_fail(
+            g, at,
+            leat_error(INVALID_ARGUMENT, "reuse=True cannot be used without a name_or_scope"));
+    base = base ? base : "";
+    s->has_name_scope = base[0] != 0;
+    if (s->has_name_scope)
+        leat_name_scope_enter(g, base);
+    s->name = name ? join(g, outer->name, base) : unique_scope(g, base);
+    s->reuse = options->reuse ? options->reuse : outer->reuse;
+    if (options->initializer.make)
+        s->initializer = options->initializer;
+    if (options->regularizer.make)
+        s->regularizer = options->regularizer;
+    if (options->dtype)
+        s->dtype = options->dtype;
+    s->use_resource |= options->use_resource;
+    count_opened(g, st, s->name);
+    st->scope = s;
+}
+
+void leat_variable_scope_leave(leat_graph *g)
+{
+    store *st = store_of(g);
+    scope *s = st->scope;
+    if (!s)
+        return;
+    forget_inside(st, s->name);
+    if (s->has_name_scope)
+        leat_name_scope_leave(g);
+    st->scope = s->outer;
+}
+
+const char *leat_variable_scope_name(leat_graph *g)
+{
+    return current(g)->name;
+}
+
+void leat_variable_scope_reuse(leat_graph *g)
+{
+    if (store_of(g)->scope)
+        store_of(g)->scope->reuse = LEAT_REUSE;
+}
+
+/* ---- get_variable ---- */
+
+static leat_out *slot_for(leat_graph *g, const char *name, bool make)
+{
+    leat_strbuf key = {0};
+    leat_strbuf_printf(&key, "get_variable:%s", name);
+    leat_out *v = make ? leat_graph_extra(g, leat_strbuf_text(&key), sizeof(leat_out))
+                       : leat_map_get(&g->extras, leat_strbuf_text(&key));
+    leat_strbuf_release(&key);
+    return v;
+}
+
+static leat_status check_shared(const char *name, leat_out v, leat_reuse reuse, leat_shape shape,
+                                leat_dtype t)
+{
+    leat_loc at = v.node->at;
+    LEAT_REQUIRE(reuse != LEAT_REUSE_INHERIT, ALREADY_EXISTS,
+                 "Variable %s already exists, disallowed. Did you mean to set reuse=True or "
+                 "reuse=tf.AUTO_REUSE in VarScope? Originally defined at: %s:%d",
+                 name, at.file ? at.file : "(imported)", at.line);
+    leat_shape found = leat_variable_shape(v);
+    LEAT_REQUIRE(leat_shape_compatible(&shape, &found), INVALID_ARGUMENT,
+                 "Trying to share variable %s, but specified shape %s and found shape %s.", name,
+                 leat_shape_show(&shape).s, leat_shape_show(&found).s);
+    LEAT_REQUIRE(t == leat_variable_dtype(v), INVALID_ARGUMENT,
+                 "Trying to share variable %s, but specified dtype %s and found dtype %s.", name,
+                 leat_dtype_name(t), leat_dtype_name(leat_variable_dtype(v)));
+    return NULL;
+}
+
+static leat_status check_new(const char *name, leat_reuse reuse, const leat_variable_spec *spec)
+{
+    LEAT_REQUIRE(reuse != LEAT_REUSE, NOT_FOUND,
+                 "Variable %s does not exist, or was not created with tf.get_variable(). Did you "
+                 "mean to set reuse=tf.AUTO_REUSE in VarScope?",
+                 name);
+    LEAT_REQUIRE(spec->initial.node || leat_shape_known(&spec->shape), INVALID_ARGUMENT,
+                 "Shape of a new variable (%s) must be fully defined, but instead was %s.", name,
+                 leat_shape_show(&spec->shape).s);
+    LEAT_REQUIRE(spec->initial.node || spec->initializer->make, INVALID_ARGUMENT,
+                 "An initializer for variable %s of %s is required", name,
+                 leat_dtype_name(spec->dtype));
+    return NULL;
+}
+
+static leat_initializer default_initializer(leat_dtype t)
+{
+    if (leat_types_has(LEAT_TYPES_FLOATING, t))
+        return leat_glorot_uniform_initializer();
+    if (leat_types_has(LEAT_TYPES_INTEGER | LEAT_T(BOOL) | LEAT_T(STRING), t))
+        return leat_zeros_initializer();
+    return (leat_initializer){0};
+}
+
+static void regularize(leat_graph *g, const char *name, leat_out v, const leat_regularizer *r)
+{
+    if (!r->make || !leat_out_ok(v))
+        return;
+    leat_out loss = {0};
+    leat_with_colocate(g, leat_variable_ref(v))
+    {
+        leat_with_name(g, leat_arena_printf(&g->arena, "%s/Regularizer/", name)) loss =
+            r->make(v, r);
+    }
+    if (loss.node)
+        leat_collect(g, LEAT_REGULARIZATION_LOSSES, loss);
+}
+
+/* In the open scope, but with this reuse; name may be "", for the scope's own. */
+static leat_out get_variable(leat_graph *g, const char *name, leat_shape shape, leat_reuse reuse,
+                             const leat_get_variable_options *o)
+{
+    const scope *in = current(g);
+    const char *full = in->name[0] ? leat_arena_printf(&g->arena, "%s/%s", in->name, name) : name;
+    leat_dtype t = o->dtype                ? o->dtype
+                   : o->initial_value.node ? leat_dtype_base(leat_out_dtype(o->initial_value))
+                   : in->dtype             ? in->dtype
+                                           : LEAT_FLOAT;
+    leat_out *found = slot_for(g, full, false);
+    leat_status s = NULL;
+    if (o->initial_value.node && leat_dtype_base(leat_out_dtype(o->initial_value)) != t)
+        s = leat_error(
+            INVALID_ARGUMENT, "Initializer type '%s' and explicit dtype '%s' don't match.",
+            leat_dtype_name(leat_dtype_base(leat_out_dtype(o->initial_value))), leat_dtype_name(t));
+    else if (o->initial_value.node && shape.rank >= 0)
+        s = leat_error(INVALID_ARGUMENT, "If initializer is a constant, do not specify shape.");
+    if (!s && found)
+        s = check_shared(full, *found, reuse, shape, t);
+    if (s || found)
+        return s ? leat_graph_fail(g, (leat_loc){0}, s) : *found;
+    leat_initializer init = o->initializer.make    ? o->initializer
+                            : in->initializer.make ? in->initializer
+                                                   : default_initializer(t);
+    leat_variable_spec spec = {
+        .name = full, .initial = o->initial_value, .dtype = t, .shape = shape};
+    spec.initializer = o->initial_value.node ? NULL : &init;
+    spec.options = (leat_variable_options){.not_trainable = o->not_trainable,
+                                           .use_resource = o->use_resource || in->use_resource,
+                                           .any_shape = o->any_shape,
+                                           .collections = o->collections};
+    s = check_new(full, reuse, &spec);
+    if (s)
+        return leat_graph_fail(g, (leat_loc){0}, s);
+    leat_name_scope_enter(g, NULL); /* variables are named by variable scopes alone */
+    leat_out v = leat_variable_make(g, &spec);
+    regularize(g, full, v, o->regularizer.make ? &o->regularizer : &in->regularizer);
+    leat_name_scope_leave(g);
+    if (leat_out_ok(v))
+        *slot_for(g, full, true) = v;
+    return v;
+}
+
+leat_out leat_get_variable_at(leat_loc at, leat_graph *g, const char *name, leat_shape shape,
+                              const leat_get_variable_options *options)
+{
+    if (g->status)
+        return (leat_out){g->poison, 0};
+    leat_loc outer = leat_at_enter(g, at);
+    leat_out v = get_variable(g, name, shape, current(g)->reuse, options);
+    g->at_override = outer;
+    return v;
+}
+
+leat_out leat_scope_variable(leat_graph *g, leat_shape shape,
+                             const leat_get_variable_options *options)
+{
+    return g->status ? (leat_out){g->poison, 0}
+                     : get_variable(g, "", shape, LEAT_AUTO_REUSE, options);
+}
