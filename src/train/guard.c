@@ -23,12 +23,14 @@ static leat_out read_branch(leat_graph *g, const leat_variable_nodes *n, leat_ou
 {
     leat_out self = {n->self, 0}, branch;
     if (!n->resource) {
-        leat_with_colocate(g, self) branch =
-            LEAT_OP2("RefSwitch", self, pred, leat_name("read/Switch"));
+        leat_colocate_only_enter(g, self);
+        branch = LEAT_OP2("RefSwitch", self, pred, leat_name("read/Switch"));
+        leat_colocate_leave(g);
         return leat_identity(leat_output(branch, 1), leat_name("read"));
     }
-    leat_with_colocate(g, self) branch =
-        LEAT_OP2("Switch", self, pred, leat_name("Read/ReadVariableOp/Switch"));
+    leat_colocate_only_enter(g, self);
+    branch = LEAT_OP2("Switch", self, pred, leat_name("Read/ReadVariableOp/Switch"));
+    leat_colocate_leave(g);
     leat_out value = LEAT_OP1("ReadVariableOp", leat_output(branch, 1),
                               leat_attr_type("dtype", leat_node_type(n->self, "dtype")),
                               leat_name("Read/ReadVariableOp"));
@@ -51,8 +53,9 @@ leat_out leat_variable_initialized_value(leat_out v)
         leat_identity(both, leat_name("switch_f"));
         leat_out pred = leat_identity(is, leat_name("pred_id"));
         leat_out value = read_branch(g, &n, pred);
-        leat_with_colocate(g, initial) branch =
-            LEAT_OP2("Switch", initial, pred, leat_name("Switch_1"));
+        leat_colocate_only_enter(g, initial);
+        branch = LEAT_OP2("Switch", initial, pred, leat_name("Switch_1"));
+        leat_colocate_leave(g);
         const leat_out merge[2] = {branch, value};
         merged = LEAT_OPN("Merge", merge, 2);
     }

@@ -178,9 +178,11 @@ static leat_out make_resource(leat_graph *g, const char *name, leat_out initial,
     leat_with_name(g, "IsInitialized") LEAT_OP1("VarIsInitializedOp", self);
     leat_with_device(g, self.node->device)
     {
+        leat_colocate_only_enter(g, (leat_out){0});
         leat_with_name(g, "Assign")
             LEAT_OP2("AssignVariableOp", self, leat_guard_initial_value(g, name, initial),
-                     leat_name(leat_name_scope(g)));
+                     leat_name(leat_name_scope(g)), leat_on(self.node->device));
+        leat_colocate_leave(g);
         leat_with_name(g, "Read") value =
             LEAT_OP1("ReadVariableOp", self, leat_attr_type("dtype", t));
     }
