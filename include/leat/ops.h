@@ -152,6 +152,7 @@ LEAT_API leat_out leat_cast_at(leat_loc at, leat_out x, leat_dtype t); /* x itse
 #define leat_floor(x, ...) LEAT_OP1("Floor", x, ##__VA_ARGS__)
 #define leat_ceil(x, ...) LEAT_OP1("Ceil", x, ##__VA_ARGS__)
 #define leat_round(x, ...) LEAT_OP1("Round", x, ##__VA_ARGS__)
+#define leat_lgamma(x, ...) LEAT_OP1("Lgamma", x, ##__VA_ARGS__)
 #define leat_digamma(x, ...) LEAT_OP1("Digamma", x, ##__VA_ARGS__)
 #define leat_polygamma(n, x, ...) LEAT_OP2("Polygamma", n, x, ##__VA_ARGS__)
 #define leat_erf(x, ...) LEAT_OP1("Erf", x, ##__VA_ARGS__)

@@ -48,8 +48,6 @@ GRADIENT(tanh, leat_tanh_grad(Y, DY))
 GRADIENT(asinh, leat_div(DY, leat_cosh(Y)))
 GRADIENT(acosh, leat_div(DY, leat_sinh(Y)))
 GRADIENT(atanh, leat_mul(DY, leat_reciprocal(one_and(-1, X))))
-GRADIENT(lgamma, leat_mul(DY, leat_digamma(X)))
-GRADIENT(digamma, leat_mul(DY, leat_polygamma(leat_scalar_like(X, 1), X)))
 GRADIENT(erf, leat_mul(times(TWO_OVER_ROOT_PI, DY), exp_of_minus_square(X)))
 GRADIENT(erfc, leat_mul(times(-TWO_OVER_ROOT_PI, DY), exp_of_minus_square(X)))
 GRADIENT(sigmoid, leat_sigmoid_grad(Y, DY))
@@ -124,8 +122,6 @@ const leat_op_def leat_ops_cwise_unary[] = {
     UNARY("Asinh", FLOATS, asinh_grad),
     UNARY("Acosh", FLOATS, acosh_grad),
     UNARY("Atanh", FLOATS, atanh_grad),
-    UNARY("Lgamma", REAL, lgamma_grad),
-    UNARY("Digamma", REAL, digamma_grad),
     UNARY("Erf", REAL, erf_grad),
     UNARY("Erfc", REAL, erfc_grad),
     UNARY("Sigmoid", FLOATS, sigmoid_grad),
@@ -139,7 +135,6 @@ const leat_op_def leat_ops_cwise_unary[] = {
     UNARY("Floor", REAL, leat_grad_none),
     UNARY("Ceil", REAL, leat_grad_none),
     UNARY("Rint", REAL, leat_grad_none),
-    UNARY("Invert", "{int8, int16, int32, int64, uint8, uint16, uint32, uint64}", leat_grad_none),
     TEST("IsNan"),
     TEST("IsInf"),
     TEST("IsFinite"),

@@ -153,10 +153,9 @@ static leat_status init(const leat_node *n, void *state)
                  leat_dtype_name(s->to));
     s->from_plain = a == s->from;
     s->to_plain = b == s->to;
-    s->truncate = leat_node_bool(n, "Truncate") && s->from_plain &&
-                  leat_dtype_size(s->to) < leat_dtype_size(s->from) &&
-                  leat_types_has(LEAT_TYPES_FLOATING, s->from) &&
-                  leat_types_has(LEAT_TYPES_FLOATING, s->to);
+    s->truncate = leat_node_bool(n, "Truncate") &&
+                  ((s->from == LEAT_DOUBLE && (s->to == LEAT_FLOAT || s->to == LEAT_HALF)) ||
+                   (s->from == LEAT_FLOAT && (s->to == LEAT_HALF || s->to == LEAT_BFLOAT16)));
     return NULL;
 }
 

@@ -72,7 +72,7 @@ LEAT_Y_INDEX(INT_POW, pow)
     static inline T floor_mod_of_##T(T x, T y, bool *ok)                                           \
     {                                                                                              \
         const T r = fmod(x, y);                                                                    \
-        return (x < 0) == (y < 0) ? r : fmod(r + y, y);                                            \
+        return r != 0 && (r < 0) != (y < 0) ? r + y : r;                                           \
     }                                                                                              \
     static inline T truncate_mod_of_##T(T x, T y, bool *ok)                                        \
     {                                                                                              \

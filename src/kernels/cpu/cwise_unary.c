@@ -6,13 +6,14 @@
 #include "kernels/cpu/row2.h"
 
 /* ---- Arithmetic ---- */
-#define EXPR1_neg(T, x) (T)(-(LEAT_WIDE(T))(x))
+#define EXPR1_neg(T, x) (T)(0 - (LEAT_WIDE(T))(x)) /* of 0 it is 0, as in TensorFlow */
 #define EXPR1_square(T, x) (T)((LEAT_WIDE(T))(x) * (LEAT_WIDE(T))(x))
 #define EXPR1_sign(T, x) (T)(((x) > 0) - ((x) < 0))
 #define EXPR1_fabs(T, x) fabs(x)
 #define EXPR1_int_abs(T, x) ((x) < 0 ? EXPR1_neg(T, x) : (x))
 #define EXPR1_same(T, x) (x)
-#define EXPR1_invert(T, x) (T)(~(x))
+/* Halves go to the even neighbour. What is rounded up to 0 is not -0. */
+#define EXPR1_round(T, x) (rint(x) + ((x) == 0 ? (x) : 0))
 #define EXPR1_reciprocal(T, x) (1 / (x))
 #define EXPR1_rsqrt(T, x) (1 / sqrt(x))
 #define EXPR1_sigmoid(T, x) (1 / (1 + exp(-(x))))
@@ -25,7 +26,7 @@ LEAT_Y_REAL(LEAT_ROW1_SAME, sign)
 LEAT_Y_FLOAT(LEAT_ROW1_SAME, fabs)
 LEAT_Y_INTEGER(LEAT_ROW1_SAME, int_abs)
 LEAT_Y_INTEGER(LEAT_ROW1_SAME, same)
-LEAT_Y_INTEGER(LEAT_ROW1_SAME, invert)
+LEAT_Y_FLOAT(LEAT_ROW1_SAME, round)
 LEAT_Y_FLOAT(LEAT_ROW1_SAME, reciprocal)
 LEAT_Y_FLOAT(LEAT_ROW1_SAME, rsqrt)
 LEAT_Y_FLOAT(LEAT_ROW1_SAME, sigmoid)
@@ -75,12 +76,10 @@ LIBM(LIBM_ROWS)
 LEAT_ROW1_INIT(neg, 0.3, LEAT_Y_REAL(LEAT_ROW1_ENTRY, neg))
 LEAT_ROW1_INIT(square, 0.3, LEAT_Y_REAL(LEAT_ROW1_ENTRY, square))
 LEAT_ROW1_INIT(sign, 0.3, LEAT_Y_REAL(LEAT_ROW1_ENTRY, sign))
-LEAT_ROW1_INIT(invert, 0.3, LEAT_Y_INTEGER(LEAT_ROW1_ENTRY, invert))
 LEAT_ROW1_INIT(abs, 0.3,
                LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, fabs) LEAT_Y_INTEGER(LEAT_ROW1_ENTRY, int_abs))
-/* Halves go to the even neighbour; integers are whole already. */
 LEAT_ROW1_INIT(round, 0.3,
-               LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, rint) LEAT_Y_INTEGER(LEAT_ROW1_ENTRY, same))
+               LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, round) LEAT_Y_INTEGER(LEAT_ROW1_ENTRY, same))
 LEAT_ROW1_INIT(reciprocal, 0.5, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, reciprocal))
 LEAT_ROW1_INIT(rsqrt, 1, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, rsqrt))
 LEAT_ROW1_INIT(sigmoid, 6, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, sigmoid))
@@ -146,7 +145,6 @@ const leat_kernel_def leat_cpu_cwise_unary[] = {
     LEAT_ROW1_KERNEL("Floor", FLOAT, floor),
     LEAT_ROW1_KERNEL("Ceil", FLOAT, ceil),
     LEAT_ROW1_KERNEL("Rint", FLOAT, rint),
-    LEAT_ROW1_KERNEL("Invert", LEAT_TYPES_INTEGER, invert),
     GRAD_KERNEL("InvGrad", reciprocal_grad),
     GRAD_KERNEL("ReciprocalGrad", reciprocal_grad),
     GRAD_KERNEL("SqrtGrad", sqrt_grad),

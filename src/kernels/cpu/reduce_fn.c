@@ -19,20 +19,29 @@ enum {
 #define OP_min(T, a, b) ((b) < (a) ? (b) : (a))
 #define OP_all(T, a, b) ((a) & (b))
 #define OP_any(T, a, b) ((a) | (b))
+/* Four at once: sums and products as a tree; the greatest and least one after the other, so that a
+ * NaN, which compares with nothing, is passed over. */
+#define TREE(op, T, y, a, b, c, d)                                                                 \
+    {                                                                                              \
+        const T ab = OP_##op(T, a, b), cd = OP_##op(T, c, d), abcd = OP_##op(T, ab, cd);           \
+        y = OP_##op(T, y, abcd);                                                                   \
+    }
+#define CHAIN(op, T, y, a, b, c, d)                                                                \
+    {                                                                                              \
+        const T m1 = OP_##op(T, y, a), m2 = OP_##op(T, m1, b), m3 = OP_##op(T, m2, c);             \
+        y = OP_##op(T, m3, d);                                                                     \
+    }
 
 /* add: y[c] = y[c] op x's rows. fold: a wide row of m short ones becomes one.
  * block: rows, a tile of columns, into y. */
-#define REDUCER(op, T, none)                                                                       \
+#define REDUCER(op, T, none, FOUR)                                                                 \
     static void op##_add_##T(T *restrict y, const T *restrict x, int64_t rows, int64_t ld,         \
                              int64_t k)                                                            \
     {                                                                                              \
         for (; rows >= 4; rows -= 4, x += 4 * ld) {                                                \
             const T *a = x, *b = x + ld, *c = x + 2 * ld, *d = x + 3 * ld;                         \
-            for (int64_t i = 0; i < k; i++) {                                                      \
-                const T ab = OP_##op(T, a[i], b[i]), cd = OP_##op(T, c[i], d[i]);                  \
-                const T abcd = OP_##op(T, ab, cd);                                                 \
-                y[i] = OP_##op(T, y[i], abcd);                                                     \
-            }                                                                                      \
+            for (int64_t i = 0; i < k; i++)                                                        \
+                FOUR(op, T, y[i], a[i], b[i], c[i], d[i])                                          \
         }                                                                                          \
         for (; rows > 0; rows--, x += ld)                                                          \
             for (int64_t i = 0; i < k; i++)                                                        \
@@ -40,8 +49,9 @@ enum {
     }                                                                                              \
     static void op##_block_##T(const T *x, int64_t rows, int64_t ld, int64_t k, T *y)              \
     {                                                                                              \
-        memcpy(y, x, sizeof(T) * (size_t)k);                                                       \
-        op##_add_##T(y, x + ld, rows - 1, ld, k);                                                  \
+        for (int64_t i = 0; i < k; i++)                                                            \
+            y[i] = none;                                                                           \
+        op##_add_##T(y, x, rows, ld, k);                                                           \
     }                                                                                              \
     /* Short rows without gaps, rows * k <= BLOCK * LANES. */                                      \
     static void op##_short_##T(const T *x, int64_t rows, int64_t k, T *y)                          \
@@ -61,11 +71,6 @@ enum {
     {                                                                                              \
         const T *x = x_;                                                                           \
         T *y = y_;                                                                                 \
-        if (rows == 0) {                                                                           \
-            for (int64_t i = 0; i < k; i++)                                                        \
-                y[i] = none;                                                                       \
-            return;                                                                                \
-        }                                                                                          \
         if (k <= LANES / 2 && ld == k) {                                                           \
             const int64_t most = BLOCK * LANES / k;                                                \
             T part[LANES / 2];                                                                     \
@@ -88,8 +93,8 @@ enum {
         }                                                                                          \
     }
 
-#define SUM(name, dtype, T) REDUCER(sum, T, 0)
-#define PROD(name, dtype, T) REDUCER(prod, T, 1)
+#define SUM(name, dtype, T) REDUCER(sum, T, 0, TREE)
+#define PROD(name, dtype, T) REDUCER(prod, T, 1, TREE)
 LEAT_Y_REAL(SUM, )
 LEAT_Y_REAL(PROD, )
 
@@ -105,11 +110,11 @@ LEAT_Y_REAL(PROD, )
     X(uint16_t, 0, UINT16_MAX)                                                                     \
     X(uint32_t, 0, UINT32_MAX)                                                                     \
     X(uint64_t, 0, UINT64_MAX)
-#define MAX_MIN(T, least, greatest) REDUCER(max, T, least) REDUCER(min, T, greatest)
+#define MAX_MIN(T, least, greatest) REDUCER(max, T, least, CHAIN) REDUCER(min, T, greatest, CHAIN)
 LIMITS(MAX_MIN)
 
-REDUCER(all, _Bool, 1)
-REDUCER(any, _Bool, 0)
+REDUCER(all, _Bool, 1, TREE)
+REDUCER(any, _Bool, 0, TREE)
 
 #define ENTRY(name, dtype, T) [LEAT_##dtype] = name##_rows_##T,
 
