@@ -1,5 +1,6 @@
 /* ends.c -- where values enter and leave a compiled graph: _Arg and _Retval for what the caller
- * feeds and fetches, _Send and _Recv for edges between devices. No user writes these. */
+ * feeds and fetches (_LateArg in partial runs), _Send and _Recv for edges between devices. No user
+ * writes these. */
 #include <leat/extend.h>
 
 #define EDGE                                                                                       \
@@ -9,6 +10,12 @@
 
 const leat_op_def leat_ops_ends[] = {
     {.name = "_Arg",
+     .outputs = "output: T",
+     .attrs = "T: type; index: int >= 0",
+     .shape = leat_shape_any,
+     .grad = leat_grad_none,
+     .flags = LEAT_OP_STATEFUL},
+    {.name = "_LateArg",
      .outputs = "output: T",
      .attrs = "T: type; index: int >= 0",
      .shape = leat_shape_any,

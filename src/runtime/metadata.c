@@ -1,7 +1,12 @@
-/* metadata.c -- what a traced run took. */
+/* metadata.c -- what a traced run took: as a RunMetadata message, and as a Chrome trace. */
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/alloc.h"
+#include "core/strbuf.h"
+#include "proto/config.pb-c.h"
+#include "proto/wire.h"
 #include "runtime/session_int.h"
 #include "runtime/trace.h"
 
@@ -22,4 +27,118 @@ void leat_metadata_free(leat_metadata *m)
         return;
     leat_trace_free(m->trace);
     free(m);
+}
+
+static Leat__NodeExecStats *node_stats(const leat_trace_row *r, int64_t offset)
+{
+    Leat__NodeExecStats *s = leat_xmalloc(sizeof(*s));
+    leat__node_exec_stats__init(s);
+    int64_t took = r->end_ns - r->start_ns, start = r->start_ns + offset;
+    s->node_name = leat_xstrdup(r->name);
+    s->timeline_label = leat_xstrdup(r->label);
+    s->all_start_micros = s->scheduled_micros = start / 1000;
+    s->all_start_nanos = s->scheduled_nanos = start;
+    s->op_end_rel_micros = s->all_end_rel_micros = (took + 999) / 1000;
+    s->op_end_rel_nanos = s->all_end_rel_nanos = took;
+    s->thread_id = (uint32_t)r->thread;
+    Leat__AllocatorMemoryUsed *m = leat_xmalloc(sizeof(*m));
+    leat__allocator_memory_used__init(m);
+    m->allocator_name = leat_xstrdup("cpu");
+    m->total_bytes = m->peak_bytes = m->live_bytes = r->bytes;
+    s->memory = leat_new_array(Leat__AllocatorMemoryUsed *, 1);
+    s->memory[s->n_memory++] = m;
+    return s;
+}
+
+static Leat__DeviceStepStats *device_stats(Leat__StepStats *all, const char *device, int most)
+{
+    for (size_t i = 0; i < all->n_dev_stats; i++)
+        if (strcmp(all->dev_stats[i]->device, device) == 0)
+            return all->dev_stats[i];
+    Leat__DeviceStepStats *d = leat_xmalloc(sizeof(*d));
+    leat__device_step_stats__init(d);
+    d->device = leat_xstrdup(device);
+    d->node_stats = leat_new_array(Leat__NodeExecStats *, most + 1);
+    all->dev_stats[all->n_dev_stats++] = d;
+    return d;
+}
+
+leat_status leat_metadata_to_binary(const leat_metadata *m, void **bytes_out, size_t *size_out)
+{
+    int n;
+    const leat_trace_row *rows = leat_trace_rows(m->trace, &n);
+    Leat__RunMetadata *p = leat_xmalloc(sizeof(*p));
+    leat__run_metadata__init(p);
+    p->step_stats = leat_xmalloc(sizeof(*p->step_stats));
+    leat__step_stats__init(p->step_stats);
+    p->step_stats->dev_stats = leat_new_array(Leat__DeviceStepStats *, n + 1);
+    for (int i = 0; i < n; i++) {
+        Leat__DeviceStepStats *d = device_stats(p->step_stats, rows[i].device, n);
+        d->node_stats[d->n_node_stats++] =
+            node_stats(&rows[i], leat_trace_wall_offset_ns(m->trace));
+    }
+    leat_strbuf b = {0};
+    leat_status s = leat_proto_pack(p, &b);
+    leat_proto_free(p);
+    if (s) {
+        leat_strbuf_release(&b);
+        return s;
+    }
+    *size_out = b.n;
+    *bytes_out = leat_strbuf_take(&b);
+    return NULL;
+}
+
+static void json_string(leat_strbuf *b, const char *s)
+{
+    leat_strbuf_putc(b, '"');
+    for (; *s; s++) {
+        if (*s == '"' || *s == '\\')
+            leat_strbuf_printf(b, "\\%c", *s);
+        else if ((unsigned char)*s < 0x20)
+            leat_strbuf_printf(b, "\\u%04x", *s);
+        else
+            leat_strbuf_putc(b, *s);
+    }
+    leat_strbuf_putc(b, '"');
+}
+
+/* Devices are shown as processes, threads as their threads. */
+leat_status leat_metadata_to_chrome(const leat_metadata *m, char **json_out)
+{
+    int n, pids = 0;
+    const leat_trace_row *rows = leat_trace_rows(m->trace, &n);
+    const char **devices = leat_new_array(const char *, n + 1);
+    leat_strbuf b = {0};
+    leat_strbuf_puts(&b, "{\"traceEvents\":[");
+    for (int i = 0; i < n; i++) {
+        const leat_trace_row *r = &rows[i];
+        int pid = 0;
+        while (pid < pids && strcmp(devices[pid], r->device) != 0)
+            pid++;
+        if (pid == pids) {
+            devices[pids++] = r->device;
+            leat_strbuf_printf(
+                &b, "%s{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":",
+                i ? "," : "", pid);
+            json_string(&b, r->device);
+            leat_strbuf_puts(&b, "}},");
+        } else {
+            leat_strbuf_putc(&b, ',');
+        }
+        leat_strbuf_puts(&b, "{\"ph\":\"X\",\"cat\":\"Op\",\"name\":");
+        json_string(&b, r->op);
+        leat_strbuf_printf(
+            &b, ",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"name\":", pid,
+            r->thread, (double)(r->start_ns - rows[0].start_ns) / 1e3,
+            (double)(r->end_ns - r->start_ns) / 1e3);
+        json_string(&b, r->name);
+        leat_strbuf_printf(&b, ",\"op\":");
+        json_string(&b, r->op);
+        leat_strbuf_printf(&b, ",\"bytes\":%" PRId64 "}}", r->bytes);
+    }
+    leat_strbuf_puts(&b, "]}\n");
+    free(devices);
+    *json_out = leat_strbuf_take(&b);
+    return NULL;
 }

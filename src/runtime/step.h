@@ -24,6 +24,7 @@ typedef struct leat_step {
     uint64_t id;
     leat_tensor *const *feeds;   /* by the index of _Arg; borrowed */
     leat_tensor **fetches;       /* by the index of _Retval; owns what is there */
+    struct leat_late *late;      /* not NULL: feeds and fetches go through it (partial runs) */
     leat_rendezvous *rendezvous; /* NULL if the plan has one partition */
     leat_trace *trace;           /* NULL: nothing is recorded */
     int64_t deadline_ns;         /* CLOCK_MONOTONIC; 0: none */

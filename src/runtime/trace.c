@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/alloc.h"
+#include "core/strbuf.h"
 #include "core/threadpool.h"
 
 struct leat_trace {
@@ -35,10 +36,21 @@ void leat_trace_free(leat_trace *t)
         free(t->rows[i].name);
         free(t->rows[i].op);
         free(t->rows[i].device);
+        free(t->rows[i].label);
     }
     free(t->rows);
     pthread_mutex_destroy(&t->lock);
     free(t);
+}
+
+static char *label_of(const leat_node *n)
+{
+    leat_strbuf b = {0};
+    leat_strbuf_printf(&b, "%s = %s(", leat_node_name(n), leat_node_op(n));
+    for (int i = 0; i < leat_node_inputs(n); i++)
+        leat_strbuf_printf(&b, "%s%s", i ? ", " : "", leat_node_name(leat_node_input(n, i).node));
+    leat_strbuf_putc(&b, ')');
+    return leat_strbuf_take(&b);
 }
 
 void leat_trace_node(leat_trace *t, const leat_node *n, const char *device, int64_t start_ns,
@@ -47,6 +59,7 @@ void leat_trace_node(leat_trace *t, const leat_node *n, const char *device, int6
     leat_trace_row row = {.name = leat_xstrdup(leat_node_name(n)),
                           .op = leat_xstrdup(leat_node_op(n)),
                           .device = leat_xstrdup(device),
+                          .label = label_of(n),
                           .start_ns = start_ns,
                           .end_ns = end_ns,
                           .bytes = bytes,

@@ -6,6 +6,7 @@
 
 typedef struct leat_trace_row {
     char *name, *op, *device; /* owned: the plan may be gone when they are read */
+    char *label;              /* "y = MatMul(x, w)" */
     int64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
     int64_t bytes;            /* of its outputs */
     int thread;

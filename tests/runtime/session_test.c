@@ -2,8 +2,10 @@
 #include "test.h"
 
 #include <leat/leat.h>
-#include <leat/extend.h>
 #include <pthread.h>
+#include <unistd.h>
+
+#include "graph/graph_int.h"
 
 static float run_float(leat_session *s, leat_out y)
 {
@@ -42,31 +44,132 @@ static void feed_and_fetch(void)
     leat_graph_free(g);
 }
 
-/* while (i < 10) i = i + 1, by hand: the frames of the executor without the builders. */
-static void loop_by_hand(void)
+/* while (i < limit) i = i + 1, by hand: the frames of the executor without the builders. */
+static leat_out loop(leat_graph *g, leat_out limit)
 {
-    leat_graph *g = leat_graph_new();
-    leat_out zero = leat_scalar(g, LEAT_INT32, 0);
-    leat_out enter = LEAT_OP1("Enter", zero, leat_attr_string("frame_name", "loop"));
+    leat_arg frame = leat_attr_string("frame_name", "loop"),
+             invariant = leat_attr_bool("is_constant", true);
+    leat_out enter = LEAT_OP1("Enter", leat_scalar(g, LEAT_INT32, 0), frame);
     leat_out ins[2] = {enter, enter};
     leat_out merge = LEAT_OPN("Merge", ins, 2);
-    leat_out ten =
-        LEAT_OP1("Enter", leat_scalar(g, LEAT_INT32, 10), leat_attr_string("frame_name", "loop"),
-                 leat_attr_bool("is_constant", true));
-    leat_out one =
-        LEAT_OP1("Enter", leat_scalar(g, LEAT_INT32, 1), leat_attr_string("frame_name", "loop"),
-                 leat_attr_bool("is_constant", true));
-    leat_out cond = LEAT_OP1("LoopCond", leat_less(merge, ten));
+    leat_out most = LEAT_OP1("Enter", limit, frame, invariant);
+    leat_out one = LEAT_OP1("Enter", leat_scalar(g, LEAT_INT32, 1), frame, invariant);
+    leat_out cond = LEAT_OP1("LoopCond", leat_less(merge, most));
     leat_out sw = LEAT_OP2("Switch", merge, cond);
     leat_out next = LEAT_OP1("NextIteration", leat_add(leat_output(sw, 1), one));
     leat_out exit = LEAT_OP1("Exit", leat_output(sw, 0));
     CHECK_OK(leat_graph_status(g));
-    extern leat_status leat_node_set_input(leat_node * n, int i, leat_out x);
     CHECK_OK(leat_node_set_input(merge.node, 1, next));
+    return exit;
+}
+
+static void loop_by_hand(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out exit = loop(g, leat_scalar(g, LEAT_INT32, 1000));
     leat_session *s;
     CHECK_OK(leat_session_open(g, &s, .no_optimization = true));
     for (int i = 0; i < 3; i++)
-        CHECK_NEAR(run_float(s, exit), 10, 0);
+        CHECK_NEAR(run_float(s, exit), 1000, 0);
+    leat_session_close(s);
+    leat_graph_free(g);
+}
+
+static void *cancel_soon(void *arg)
+{
+    usleep(20000);
+    leat_cancel_runs(arg);
+    return NULL;
+}
+
+static void *close_soon(void *arg)
+{
+    usleep(20000);
+    leat_session_close(arg);
+    return NULL;
+}
+
+/* A loop that takes minutes ends at its deadline, when it is cancelled, and with its session. */
+static void endless(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out exit = loop(g, leat_scalar(g, LEAT_INT32, 2000000000));
+    leat_session *s;
+    leat_tensor *t;
+    pthread_t thread;
+    CHECK_OK(leat_session_open(g, &s, .no_optimization = true));
+    CHECK_ERROR(leat_session_run_with(s, &(leat_run_options){.timeout_ms = 20}, LEAT_NO_FEED,
+                                      LEAT_FETCH({exit, &t}), LEAT_NO_TARGET),
+                DEADLINE_EXCEEDED, "Timed out");
+    leat_cancellation *c = leat_cancellation_new();
+    pthread_create(&thread, NULL, cancel_soon, c);
+    CHECK_ERROR(leat_session_run_with(s, &(leat_run_options){.cancellation = c}, LEAT_NO_FEED,
+                                      LEAT_FETCH({exit, &t}), LEAT_NO_TARGET),
+                CANCELLED, "cancelled");
+    pthread_join(thread, NULL);
+    leat_cancellation_free(c);
+    pthread_create(&thread, NULL, close_soon, s);
+    CHECK_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({exit, &t}), LEAT_NO_TARGET),
+                CANCELLED, "Session was closed");
+    pthread_join(thread, NULL);
+    leat_graph_free(g);
+}
+
+static void partial(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out a = leat_placeholder(g, LEAT_FLOAT, leat_shape()),
+             b = leat_placeholder(g, LEAT_FLOAT, leat_shape());
+    leat_out x = leat_add(a, a), y = leat_mul(x, b);
+    leat_session *s;
+    CHECK_OK(leat_session_open(g, &s));
+    leat_tensor *three = leat_scalar_float(3), *four = leat_scalar_float(4), *t = NULL;
+    for (int i = 0; i < 10; i++) {
+        leat_partial *p;
+        CHECK_OK(
+            leat_session_partial(s, (leat_out[]){a, b}, 2, (leat_out[]){x, y}, 2, NULL, 0, &p));
+        CHECK_OK(leat_partial_run(p, LEAT_FEED({a, three}), LEAT_FETCH({x, &t})));
+        CHECK_NEAR(leat_tensor_at(t, 0), 6, 0);
+        leat_tensor_unref(t);
+        CHECK_ERROR(leat_partial_run(p, LEAT_FEED({a, three}), LEAT_NO_FETCH), INVALID_ARGUMENT,
+                    "has already been fed");
+        CHECK_OK(leat_partial_run(p, LEAT_FEED({b, four}), LEAT_FETCH({y, &t})));
+        CHECK_NEAR(leat_tensor_at(t, 0), 24, 0);
+        leat_tensor_unref(t);
+        leat_partial_free(p);
+        /* One that is given up half-way. */
+        CHECK_OK(
+            leat_session_partial(s, (leat_out[]){a, b}, 2, (leat_out[]){x, y}, 2, NULL, 0, &p));
+        CHECK_OK(leat_partial_run(p, LEAT_FEED({a, three}), LEAT_NO_FETCH));
+        leat_partial_free(p);
+    }
+    leat_tensor_unref(three);
+    leat_tensor_unref(four);
+    leat_session_close(s);
+    leat_graph_free(g);
+}
+
+static void traced(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out a = leat_scalar(g, LEAT_FLOAT, 2), y = leat_add(a, a, leat_name("sum"));
+    leat_session *s;
+    leat_metadata *m = NULL;
+    leat_tensor *t = NULL;
+    void *bytes = NULL;
+    char *json = NULL;
+    size_t n = 0;
+    CHECK_OK(leat_session_open(g, &s, .no_optimization = true));
+    CHECK_OK(leat_session_run_with(s, &(leat_run_options){.metadata_out = &m}, LEAT_NO_FEED,
+                                   LEAT_FETCH({y, &t}), LEAT_NO_TARGET));
+    CHECK_OK(leat_metadata_to_binary(m, &bytes, &n));
+    CHECK(n > 100);
+    CHECK_OK(leat_metadata_to_chrome(m, &json));
+    CHECK(json && strstr(json, "\"name\":\"sum\"") && strstr(json, "\"traceEvents\""));
+    free(bytes);
+    free(json);
+    leat_metadata_free(m);
+    leat_tensor_unref(t);
     leat_session_close(s);
     leat_graph_free(g);
 }
@@ -134,5 +237,6 @@ static void many_threads(void)
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"feed_and_fetch", feed_and_fetch}, {"loop_by_hand", loop_by_hand},
+               {"endless", endless}, {"partial", partial}, {"traced", traced},
                {"mistakes_stick", mistakes_stick}, {"many_threads", many_threads});
 }

@@ -1,6 +1,7 @@
 /* ends.c -- where values enter and leave a compiled graph: _Arg and _Retval for the caller's,
  * _Send and _Recv for other devices'. */
 #include "kernels/cpu/cpu.h"
+#include "runtime/late.h"
 #include "runtime/send_recv.h"
 #include "runtime/step.h"
 
@@ -18,12 +19,26 @@ static leat_status arg_run(leat_kernel *k)
 
 static leat_status retval_run(leat_kernel *k)
 {
-    k->step->fetches[*(int64_t *)leat_kernel_state(k)] = leat_tensor_ref(leat_kernel_in(k, 0));
+    int index = (int)*(int64_t *)leat_kernel_state(k);
+    leat_tensor *t = leat_tensor_ref(leat_kernel_in(k, 0));
+    if (k->step->late)
+        leat_late_fetched(k->step->late, index, t);
+    else
+        k->step->fetches[index] = t;
     return NULL;
+}
+
+static void late_arg_run(leat_kernel *k)
+{
+    leat_late_wait(k->step->late, (int)*(int64_t *)leat_kernel_state(k), k);
 }
 
 const leat_kernel_def leat_cpu_ends[] = {
     {.op = "_Arg", .run = arg_run, .state_size = sizeof(int64_t), .init = index_init},
+    {.op = "_LateArg",
+     .run_async = late_arg_run,
+     .state_size = sizeof(int64_t),
+     .init = index_init},
     {.op = "_Retval", .run = retval_run, .state_size = sizeof(int64_t), .init = index_init},
     {.op = "_Send",
      .run = leat_send_run,

@@ -1,0 +1,164 @@
+/* partial.c -- a run in several calls. The step is started when it is set up, on a thread of its
+ * own; each call hands it some feeds and waits for some fetches. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "runtime/late.h"
+#include "runtime/session_int.h"
+
+struct leat_partial {
+    leat_session *session;
+    leat_plan *plan;
+    leat_late *late;
+    leat_live_step live;
+    leat_cancel cancel;
+    leat_event over; /* the step has ended */
+    leat_out *feeds, *fetches;
+    bool *taken; /* fetches that were given */
+    int n_feeds, n_fetches;
+    pthread_mutex_t lock; /* guards status and taken */
+    leat_status status;   /* of the step, once it ended */
+};
+
+static void on_cancel(void *arg)
+{
+    leat_partial *p = arg;
+    pthread_mutex_lock(&p->live.step.lock);
+    leat_status s = leat_status_copy(p->live.step.status);
+    pthread_mutex_unlock(&p->live.step.lock);
+    leat_late_end(p->late, s);
+    leat_status_free(s);
+}
+
+static void run_step(void *arg)
+{
+    leat_partial *p = arg;
+    leat_status s = leat_plan_run(p->plan, &p->live.step);
+    leat_step_off_cancel(&p->live.step, &p->cancel);
+    pthread_mutex_lock(&p->lock);
+    p->status = s;
+    pthread_mutex_unlock(&p->lock);
+    leat_late_end(p->late, s);
+    leat_event_set(&p->over);
+}
+
+leat_status leat_session_partial(leat_session *s, const leat_out *feeds, int n_feeds,
+                                 const leat_out *fetches, int n_fetches, const leat_out *targets,
+                                 int n_targets, leat_partial **partial_out)
+{
+    leat_request q = {.feeds = feeds,
+                      .n_feeds = n_feeds,
+                      .fetches = fetches,
+                      .n_fetches = n_fetches,
+                      .targets = targets,
+                      .n_targets = n_targets,
+                      .feed_later = true};
+    leat_plan *plan;
+    LEAT_TRY(leat_session_begin(s));
+    leat_status status = leat_session_plan(s, &q, &plan);
+    if (status) {
+        leat_session_end(s);
+        return status;
+    }
+    leat_partial *p = leat_new(leat_partial);
+    pthread_mutex_init(&p->lock, NULL);
+    p->session = s;
+    p->plan = plan;
+    p->late = leat_late_new(n_feeds, n_fetches);
+    p->feeds = leat_new_array(leat_out, n_feeds + 1);
+    p->fetches = leat_new_array(leat_out, n_fetches + 1);
+    p->taken = leat_new_array(bool, n_fetches + 1);
+    p->n_feeds = n_feeds;
+    p->n_fetches = n_fetches;
+    if (n_feeds)
+        memcpy(p->feeds, feeds, sizeof(*feeds) * (size_t)n_feeds);
+    if (n_fetches)
+        memcpy(p->fetches, fetches, sizeof(*fetches) * (size_t)n_fetches);
+    leat_event_init(&p->over);
+    leat_step_init(&p->live.step);
+    p->live.step.id = atomic_fetch_add(&s->next_step, 1) + 1;
+    p->live.step.late = p->late;
+    p->cancel = (leat_cancel){.fn = on_cancel, .arg = p};
+    leat_step_on_cancel(&p->live.step, &p->cancel);
+    leat_session_enlist(s, &p->live);
+    leat_pool_submit_blocking(s->pool, run_step, p);
+    *partial_out = p;
+    return NULL;
+}
+
+static int find(const leat_out *v, int n, leat_out x)
+{
+    for (int i = 0; i < n; i++)
+        if (v[i].node == x.node && v[i].index == x.index)
+            return i;
+    return -1;
+}
+
+static leat_status ended(leat_partial *p)
+{
+    pthread_mutex_lock(&p->lock);
+    leat_status s = leat_status_copy(p->status);
+    pthread_mutex_unlock(&p->lock);
+    return s;
+}
+
+static leat_status take(leat_partial *p, const leat_fetch *f)
+{
+    int i = find(p->fetches, p->n_fetches, f->x);
+    LEAT_REQUIRE(i >= 0, INVALID_ARGUMENT,
+                 "The tensor %s:%d is not among the fetches of this partial run",
+                 f->x.node ? f->x.node->name : "(none)", f->x.index);
+    pthread_mutex_lock(&p->lock);
+    bool again = p->taken[i];
+    p->taken[i] = true;
+    pthread_mutex_unlock(&p->lock);
+    LEAT_REQUIRE(!again, INVALID_ARGUMENT, "The tensor %s:%d has already been fetched.",
+                 f->x.node->name, f->x.index);
+    leat_tensor *t = leat_late_fetch(p->late, i);
+    if (!t) {
+        LEAT_TRY(ended(p));
+        return leat_error(INTERNAL, "The step ended without %s:%d", f->x.node->name, f->x.index);
+    }
+    if (f->value)
+        *f->value = t;
+    else
+        leat_tensor_unref(t);
+    return NULL;
+}
+
+leat_status leat_partial_run(leat_partial *p, leat_feeds feeds, leat_fetches fetches)
+{
+    for (int i = 0; i < feeds.n; i++) {
+        int at = find(p->feeds, p->n_feeds, feeds.v[i].x);
+        LEAT_REQUIRE(at >= 0, INVALID_ARGUMENT,
+                     "The tensor %s:%d is not among the feeds of this partial run",
+                     feeds.v[i].x.node ? feeds.v[i].x.node->name : "(none)", feeds.v[i].x.index);
+        LEAT_TRY(leat_feed_check(feeds.v[i].x, feeds.v[i].value));
+        leat_status s = leat_late_feed(p->late, at, (leat_tensor *)feeds.v[i].value);
+        if (s)
+            return leat_status_prefix(s, "The tensor %s:%d has already been fed. ",
+                                      feeds.v[i].x.node->name, feeds.v[i].x.index);
+    }
+    for (int i = 0; i < fetches.n; i++)
+        LEAT_TRY(take(p, &fetches.v[i]));
+    return NULL;
+}
+
+void leat_partial_free(leat_partial *p)
+{
+    if (!p)
+        return;
+    leat_step_fail(&p->live.step, leat_error(CANCELLED, "The partial run was given up"));
+    leat_event_wait(&p->over, 0); /* ends at once: whatever waits was told */
+    leat_session_delist(p->session, &p->live);
+    leat_session_end(p->session);
+    leat_step_release(&p->live.step);
+    leat_late_free(p->late);
+    leat_status_free(p->status);
+    pthread_mutex_destroy(&p->lock);
+    free(p->feeds);
+    free(p->fetches);
+    free(p->taken);
+    free(p);
+}
