@@ -1,4 +1,4 @@
-/* select.c -- Select and Where. */
+/* select.c -- Select, SelectV2 and Where. */
 #include <inttypes.h>
 
 #include "kernels/cpu/move.h"
@@ -94,6 +94,68 @@ static leat_status select_run(leat_kernel *k)
     return NULL;
 }
 
+/* ---- SelectV2: what is smaller than the output is first brought to its shape ---- */
+
+static leat_status common_shape(const leat_shape *a, const leat_shape *b, leat_shape *out)
+{
+    const leat_shape *more = a->rank > b->rank ? a : b, *less = a->rank > b->rank ? b : a;
+    leat_shape s = *more;
+    for (int d = 0; d < less->rank; d++) {
+        int64_t *dim = &s.dim[s.rank - less->rank + d];
+        LEAT_REQUIRE(*dim == less->dim[d] || *dim == 1 || less->dim[d] == 1, INVALID_ARGUMENT,
+                     "must be broadcastable");
+        *dim = *dim == 1 ? less->dim[d] : *dim;
+    }
+    *out = s;
+    return NULL;
+}
+
+static leat_status spread(leat_kernel *k, const leat_shape *s, const leat_tensor **x)
+{
+    if (leat_shape_equal(&(*x)->shape, s))
+        return NULL;
+    int64_t from[LEAT_MAX_RANK], to[LEAT_MAX_RANK];
+    int front = s->rank - (*x)->shape.rank;
+    leat_tensor *y;
+    leat_move m;
+    LEAT_TRY(leat_kernel_temp(k, (*x)->dtype, s, &y));
+    leat_strides(&(*x)->shape, from);
+    leat_strides(s, to);
+    leat_move_begin(&m);
+    for (int d = 0; d < s->rank; d++)
+        leat_move_dim(&m, s->dim[d], to[d],
+                      d < front || (*x)->shape.dim[d - front] == 1 ? 0 : from[d - front]);
+    LEAT_TRY(leat_move_run(k, &m, y->dtype, y->data, (*x)->data));
+    *x = y;
+    return NULL;
+}
+
+static leat_status select_v2(leat_kernel *k)
+{
+    select_args s = {leat_kernel_in(k, 0), leat_kernel_in(k, 1), leat_kernel_in(k, 2), NULL, 1};
+    leat_shape out;
+    leat_status bad = common_shape(&s.t->shape, &s.e->shape, &out);
+    if (bad)
+        return leat_status_prefix(bad, "then %s and else %s ", leat_shape_show(&s.t->shape).s,
+                                  leat_shape_show(&s.e->shape).s);
+    bad = common_shape(&s.cond->shape, &out, &out);
+    if (bad)
+        return leat_status_prefix(bad, "condition %s, then %s, and else %s ",
+                                  leat_shape_show(&s.cond->shape).s, leat_shape_show(&s.t->shape).s,
+                                  leat_shape_show(&s.e->shape).s);
+    LEAT_TRY(leat_kernel_out(k, 0, &out, &s.y));
+    if (s.y->count == 0)
+        return NULL;
+    LEAT_TRY(spread(k, &out, &s.cond));
+    LEAT_TRY(spread(k, &out, &s.t));
+    LEAT_TRY(spread(k, &out, &s.e));
+    if (leat_is_managed(s.y->dtype))
+        return select_managed(&s);
+    leat_kernel_for(k, s.y->count, 0.3 + 0.1 * (double)leat_element_size(s.y->dtype), elements_part,
+                    &s);
+    return NULL;
+}
+
 /* ---- Where ---- */
 
 #define WHERE(dtype, T)                                                                            \
@@ -165,6 +227,7 @@ static leat_status where(leat_kernel *k)
 
 const leat_kernel_def leat_cpu_select[] = {
     {.op = "Select", .run = select_run},
+    {.op = "SelectV2", .run = select_v2},
     {.op = "Where", .where = {{"T", WHERE_TYPES}}, .run = where, .flags = LEAT_KERNEL_VIA_FLOAT},
     {0},
 };
