@@ -2,11 +2,14 @@
 #ifndef LEAT_LEAT_H
 #define LEAT_LEAT_H
 
+#include <leat/control.h>
 #include <leat/graph.h>
 #include <leat/nn.h>
 #include <leat/ops.h>
 #include <leat/session.h>
 #include <leat/status.h>
 #include <leat/tensor.h>
+#include <leat/train.h>
+#include <leat/variable.h>
 
 #endif
