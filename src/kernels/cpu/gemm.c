@@ -1,0 +1,182 @@
+/* gemm.c -- products of float and double matrices: what both types share, and their two
+ * instances of the templates gemm_kernel.inc (a tile), gemm_drive.inc (from matrices to tiles)
+ * and gemm_vector.inc (rows and columns).
+ *
+ * With AVX2 and FMA a tile of 6 by 16 floats needs 12 registers, 2 for B and 1 for A; per step of
+ * k it does 12 multiply-adds on 8 loads, so that the multipliers are the limit, not the loads.
+ * Without AVX vectors have 16 bytes and all else is the same.
+ */
+#include "kernels/cpu/gemm_int.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INLINE static inline __attribute__((always_inline))
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 8")
+#endif
+
+#ifdef __AVX__
+#include <immintrin.h>
+enum { VECTOR_BYTES = 32 };
+static const int64_t some[8] = {-1, -1, -1, -1}; /* at 4 - w: w lanes of double, 2 w of float */
+#else
+enum { VECTOR_BYTES = 16 };
+#endif
+
+enum {
+    GEMM_PACKED_BYTES = 4 << 20,  /* of B; more is packed in rounds */
+    GEMM_NEAR_BYTES = 144 << 10,  /* of A in a chunk: together with a packed panel it fits in L2 */
+    GEMM_SMALL_BYTES = 320 << 10, /* A so small stays in L2 whole: then k is cut less */
+};
+#define NS_PER_FLOP 0.01 /* about, of one core */
+
+INLINE int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Rows this many bytes apart fall on the same few sets of a cache. */
+static bool bad_stride(size_t bytes)
+{
+    return bytes >= 1024 && bytes % 1024 == 0;
+}
+
+/* ---- Memory for packed copies, kept by each thread until it ends. ---- */
+enum { SCRATCH_A, SCRATCH_B, SCRATCHES };
+typedef struct scratch_memory {
+    void *p[SCRATCHES];
+    size_t size[SCRATCHES];
+} scratch_memory;
+static __thread scratch_memory kept;
+static pthread_key_t kept_key; /* only for its destructor */
+static pthread_once_t kept_once = PTHREAD_ONCE_INIT;
+
+static void kept_release(void *arg)
+{
+    scratch_memory *s = arg;
+    for (int i = 0; i < SCRATCHES; i++)
+        free(s->p[i]);
+    *s = (scratch_memory){0};
+}
+
+static void kept_init(void)
+{
+    pthread_key_create(&kept_key, kept_release);
+}
+
+static void *scratch_grow(int which, size_t size)
+{
+    pthread_once(&kept_once, kept_init);
+    free(kept.p[which]);
+    size = (size + 4095) / 4096 * 4096;
+    kept.p[which] = aligned_alloc(64, size);
+    kept.size[which] = kept.p[which] ? size : 0;
+    pthread_setspecific(kept_key, &kept);
+    return kept.p[which];
+}
+
+/* At least size bytes, or NULL; valid until this thread asks again. */
+static void *scratch(int which, size_t size)
+{
+    return size <= kept.size[which] ? kept.p[which] : scratch_grow(which, size);
+}
+
+/* ---- QUAD by QUAD transposes: to[r * lt + c] = from[c * lf + r] ---- */
+typedef float quad_f32 __attribute__((vector_size(16)));
+typedef float quad_any_f32 __attribute__((vector_size(16), aligned(4), may_alias));
+typedef double quad_f64 __attribute__((vector_size(16)));
+typedef double quad_any_f64 __attribute__((vector_size(16), aligned(8), may_alias));
+
+INLINE void transpose_quad_f32(float *to, int64_t lt, const float *from, int64_t lf)
+{
+    const quad_f32 a = *(const quad_any_f32 *)from, b = *(const quad_any_f32 *)(from + lf);
+    const quad_f32 c = *(const quad_any_f32 *)(from + 2 * lf);
+    const quad_f32 d = *(const quad_any_f32 *)(from + 3 * lf);
+    const quad_f32 ab0 = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    const quad_f32 ab1 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const quad_f32 cd0 = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    const quad_f32 cd1 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    *(quad_any_f32 *)to = __builtin_shufflevector(ab0, cd0, 0, 1, 4, 5);
+    *(quad_any_f32 *)(to + lt) = __builtin_shufflevector(ab0, cd0, 2, 3, 6, 7);
+    *(quad_any_f32 *)(to + 2 * lt) = __builtin_shufflevector(ab1, cd1, 0, 1, 4, 5);
+    *(quad_any_f32 *)(to + 3 * lt) = __builtin_shufflevector(ab1, cd1, 2, 3, 6, 7);
+}
+
+INLINE void transpose_quad_f64(double *to, int64_t lt, const double *from, int64_t lf)
+{
+    const quad_f64 a = *(const quad_any_f64 *)from, b = *(const quad_any_f64 *)(from + lf);
+    *(quad_any_f64 *)to = __builtin_shufflevector(a, b, 0, 2);
+    *(quad_any_f64 *)(to + lt) = __builtin_shufflevector(a, b, 1, 3);
+}
+
+static const leat_gemm_epilogue no_epilogue;
+
+/* Work below this is done before another thread would have begun. */
+static int threads_for(leat_pool *pool, int64_t m, int64_t n, int64_t k)
+{
+    return pool && 2.0 * (double)m * (double)n * (double)k * NS_PER_FLOP > 1000
+               ? leat_pool_size(pool) + 1
+               : 1;
+}
+
+#define LANES ((int)(VECTOR_BYTES / sizeof(T)))
+#define GEMM(suffix)                                                                               \
+    void leat_gemm_##suffix(leat_pool *pool, leat_gemm_op ta, leat_gemm_op tb, int64_t m,          \
+                            int64_t n, int64_t k, const T *a, int64_t lda, const T *b,             \
+                            int64_t ldb, T *c, int64_t ldc, const leat_gemm_epilogue *e)           \
+    {                                                                                              \
+        if (m <= 0 || n <= 0)                                                                      \
+            return;                                                                                \
+        if (k <= 0) /* there may be no A and B: no arithmetic on their pointers */                 \
+            a = b = c, k = 0;                                                                      \
+        e = e ? e : &no_epilogue;                                                                  \
+        job_##suffix g = {.ta = ta,                                                                \
+                          .tb = tb,                                                                \
+                          .m = m,                                                                  \
+                          .n = n,                                                                  \
+                          .k = k,                                                                  \
+                          .a = a,                                                                  \
+                          .b = b,                                                                  \
+                          .c = c,                                                                  \
+                          .lda = lda,                                                              \
+                          .ldb = ldb,                                                              \
+                          .ldc = ldc,                                                              \
+                          .e = e,                                                                  \
+                          .pool = pool,                                                            \
+                          .threads = threads_for(pool, m, n, k)};                                  \
+        leat_gemm_call call = {ta, tb, m, n, k, a, b, c, lda, ldb, ldc, *e};                       \
+        if (!multiply_line_##suffix(&g) && !multiply_##suffix(&g))                                 \
+            leat_gemm_plain_##suffix(pool, &call);                                                 \
+    }
+
+#define T float
+#define MASK int32_t
+#define QUAD 4
+#define NAME(x) x##_f32
+#ifdef __AVX__
+#define LOAD_SOME(p, w) _mm256_maskload_ps(p, *(const __m256i_u *)((const int32_t *)some + 8 - (w)))
+#endif
+#include "gemm_kernel.inc"
+#include "gemm_drive.inc"
+#include "gemm_vector.inc"
+GEMM(f32)
+#undef T
+#undef MASK
+#undef QUAD
+#undef NAME
+#undef LOAD_SOME
+
+#define T double
+#define MASK int64_t
+#define QUAD 2
+#define NAME(x) x##_f64
+#ifdef __AVX__
+#define LOAD_SOME(p, w) _mm256_maskload_pd(p, *(const __m256i_u *)(some + 4 - (w)))
+#endif
+#include "gemm_kernel.inc"
+#include "gemm_drive.inc"
+#include "gemm_vector.inc"
+GEMM(f64)
