@@ -1,8 +1,8 @@
-/* nn.h -- constructors of neural network ops. */
+/* nn.h -- constructors of neural network ops, and layers: ops with variables of their own. */
 #ifndef LEAT_NN_H
 #define LEAT_NN_H
 
-#include <leat/ops.h>
+#include <leat/variable.h>
 
 #define leat_relu(x, ...) LEAT_OP1("Relu", x, ##__VA_ARGS__)
 #define leat_relu_grad(dy, x, ...) LEAT_OP2("ReluGrad", dy, x, ##__VA_ARGS__)
@@ -34,5 +34,34 @@
     LEAT_OP2("InTopK", predictions, targets, leat_attr_int("k", k), ##__VA_ARGS__)
 /* The k largest of each row; output 1 says where they are (int32). k is an int32 scalar. */
 #define leat_top_k(x, k, ...) LEAT_OP2("TopKV2", x, k, ##__VA_ARGS__)
+
+
+/* ---- Layers. Their variables are named by a variable scope: "dense/kernel", "dense/bias". ---- */
+typedef struct leat_dense_options {
+    const char *name;       /* of the scope; not set: "dense", made unique */
+    const char *activation; /* an op of one input, "Relu"; not set: none */
+    bool no_bias;
+    leat_initializer kernel_initializer, bias_initializer; /* the scope's or Glorot; zeros */
+    leat_regularizer kernel_regularizer;
+    leat_reuse reuse; /* with a name */
+    bool not_trainable;
+} leat_dense_options;
+/* x*kernel + bias; x is (..., in), the result (..., units). */
+#define leat_dense(x, units, ...)                                                                  \
+    leat_dense_at(LEAT_AT, x, units, &(leat_dense_options){__VA_ARGS__})
+LEAT_API leat_out leat_dense_at(leat_loc at, leat_out x, int64_t units,
+                                const leat_dense_options *o);
+/* Rows of params at ids; the result is ids' shape with a row's behind it. Params in n > 1 parts:
+ * row i is row i / n of part i % n. Gradients are rows, too. */
+#define leat_embedding_lookup(params, n, ids) leat_embedding_lookup_at(LEAT_AT, params, n, ids)
+LEAT_API leat_out leat_embedding_lookup_at(leat_loc at, const leat_out *params, int n, leat_out ids);
+/* Each element is 0 with probability `rate`, else scaled by 1 / (1 - rate). */
+#define leat_dropout(x, rate, ...)                                                                 \
+    leat_dropout_at(LEAT_AT, x, rate, &(leat_random_options){__VA_ARGS__})
+LEAT_API leat_out leat_dropout_at(leat_loc at, leat_out x, double rate,
+                                  const leat_random_options *o); /* of which seed counts */
+/* (batch, ...) as (batch, all the rest) */
+#define leat_flatten(x) leat_flatten_at(LEAT_AT, x)
+LEAT_API leat_out leat_flatten_at(leat_loc at, leat_out x);
 
 #endif
