@@ -196,6 +196,7 @@ LEAT_API leat_out leat_cast_at(leat_loc at, leat_out x, leat_dtype t); /* x itse
 #define leat_arg_min(x, axis, ...) LEAT_OP2("ArgMin", x, axis, ##__VA_ARGS__)
 #define leat_cumsum(x, axis, ...) LEAT_OP2("Cumsum", x, axis, ##__VA_ARGS__)
 #define leat_cumprod(x, axis, ...) LEAT_OP2("Cumprod", x, axis, ##__VA_ARGS__)
+#define leat_segment_sum(x, ids, ...) LEAT_OP2("SegmentSum", x, ids, ##__VA_ARGS__)
 #define leat_unsorted_segment_sum(x, ids, n, ...)                                                  \
     LEAT_OP3("UnsortedSegmentSum", x, ids, n, ##__VA_ARGS__)
 /* Reductions over the dimensions in `axes`, an int32 vector; keep: leat_attr_bool("keep_dims", 1). */

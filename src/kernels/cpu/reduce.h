@@ -21,7 +21,11 @@ typedef enum leat_reducer {
 /* y[c] is x[r * ld + c] reduced over r, for c < k. No rows: what leaves others as they are. */
 typedef void (*leat_reduce_fn)(const void *x, int64_t rows, int64_t ld, int64_t k, void *y);
 
+/* y[c] = y[c] op x[r * ld + c] for all r, for c < k; y apart from x. */
+typedef void (*leat_reduce_add)(void *y, const void *x, int64_t rows, int64_t ld, int64_t k);
+
 leat_reduce_fn leat_reduce_find(leat_reducer op, leat_dtype t); /* NULL if there is none */
+leat_reduce_add leat_reduce_add_find(leat_reducer op, leat_dtype t);
 
 /* y (outer, inner) of x (outer, along, inner), with this device's threads. */
 leat_status leat_reduce_pass(leat_kernel *k, leat_reduce_fn fn, leat_dtype t, const void *x,

@@ -47,6 +47,10 @@ enum {
             for (int64_t i = 0; i < k; i++)                                                        \
                 y[i] = OP_##op(T, y[i], x[i]);                                                     \
     }                                                                                              \
+    static void op##_add_to_##T(void *y, const void *x, int64_t rows, int64_t ld, int64_t k)       \
+    {                                                                                              \
+        op##_add_##T(y, x, rows, ld, k);                                                           \
+    }                                                                                              \
     static void op##_block_##T(const T *x, int64_t rows, int64_t ld, int64_t k, T *y)              \
     {                                                                                              \
         for (int64_t i = 0; i < k; i++)                                                            \
@@ -116,17 +120,26 @@ LIMITS(MAX_MIN)
 REDUCER(all, _Bool, 1, TREE)
 REDUCER(any, _Bool, 0, TREE)
 
-#define ENTRY(name, dtype, T) [LEAT_##dtype] = name##_rows_##T,
+#define ROWS_ENTRY(name, dtype, T) [LEAT_##dtype] = name##_rows_##T,
+#define ADD_ENTRY(name, dtype, T) [LEAT_##dtype] = name##_add_to_##T,
+#define TABLE(ENTRY)                                                                               \
+    {                                                                                              \
+        [LEAT_REDUCE_SUM] = {LEAT_Y_REAL(ENTRY, sum)},                                             \
+        [LEAT_REDUCE_PROD] = {LEAT_Y_REAL(ENTRY, prod)},                                           \
+        [LEAT_REDUCE_MAX] = {LEAT_Y_REAL(ENTRY, max)},                                             \
+        [LEAT_REDUCE_MIN] = {LEAT_Y_REAL(ENTRY, min)},                                             \
+        [LEAT_REDUCE_ALL] = {LEAT_Y_BOOL(ENTRY, all)},                                             \
+        [LEAT_REDUCE_ANY] = {LEAT_Y_BOOL(ENTRY, any)},                                             \
+    }
 
 leat_reduce_fn leat_reduce_find(leat_reducer op, leat_dtype t)
 {
-    static const leat_reduce_fn fns[][LEAT_UINT64 + 1] = {
-        [LEAT_REDUCE_SUM] = {LEAT_Y_REAL(ENTRY, sum)},
-        [LEAT_REDUCE_PROD] = {LEAT_Y_REAL(ENTRY, prod)},
-        [LEAT_REDUCE_MAX] = {LEAT_Y_REAL(ENTRY, max)},
-        [LEAT_REDUCE_MIN] = {LEAT_Y_REAL(ENTRY, min)},
-        [LEAT_REDUCE_ALL] = {LEAT_Y_BOOL(ENTRY, all)},
-        [LEAT_REDUCE_ANY] = {LEAT_Y_BOOL(ENTRY, any)},
-    };
+    static const leat_reduce_fn fns[][LEAT_UINT64 + 1] = TABLE(ROWS_ENTRY);
+    return (unsigned)t <= LEAT_UINT64 ? fns[op][t] : NULL;
+}
+
+leat_reduce_add leat_reduce_add_find(leat_reducer op, leat_dtype t)
+{
+    static const leat_reduce_add fns[][LEAT_UINT64 + 1] = TABLE(ADD_ENTRY);
     return (unsigned)t <= LEAT_UINT64 ? fns[op][t] : NULL;
 }
