@@ -12,23 +12,25 @@
 /* An op whose inputs are n tensors; the graph is theirs. */
 LEAT_API leat_out leat_op_of(leat_loc at, const char *op, const leat_out *x, int n,
                              const leat_arg *args);
-#define LEAT_ARGS(...)                                                                             \
+/* A list of further arguments, which may be empty; `first` makes that right in strict C11. */
+#define LEAT_ARGS_AFTER(first, ...)                                                                \
     (const leat_arg[])                                                                             \
     {                                                                                              \
         {.kind = LEAT_ARG_SKIP}, ##__VA_ARGS__, {.kind = LEAT_ARG_END}                             \
     }
-#define LEAT_OP1(op, x, ...) leat_op_of(LEAT_AT, op, (const leat_out[]){x}, 1, LEAT_ARGS(__VA_ARGS__))
+#define LEAT_ARGS(...) LEAT_ARGS_AFTER(0, ##__VA_ARGS__)
+#define LEAT_OP1(op, x, ...) leat_op_of(LEAT_AT, op, (const leat_out[]){x}, 1, LEAT_ARGS_AFTER(0, ##__VA_ARGS__))
 #define LEAT_OP2(op, x, y, ...)                                                                    \
-    leat_op_of(LEAT_AT, op, (const leat_out[]){x, y}, 2, LEAT_ARGS(__VA_ARGS__))
+    leat_op_of(LEAT_AT, op, (const leat_out[]){x, y}, 2, LEAT_ARGS_AFTER(0, ##__VA_ARGS__))
 #define LEAT_OP3(op, x, y, z, ...)                                                                 \
-    leat_op_of(LEAT_AT, op, (const leat_out[]){x, y, z}, 3, LEAT_ARGS(__VA_ARGS__))
+    leat_op_of(LEAT_AT, op, (const leat_out[]){x, y, z}, 3, LEAT_ARGS_AFTER(0, ##__VA_ARGS__))
 #define LEAT_OP4(op, a, b, c, d, ...)                                                              \
-    leat_op_of(LEAT_AT, op, (const leat_out[]){a, b, c, d}, 4, LEAT_ARGS(__VA_ARGS__))
+    leat_op_of(LEAT_AT, op, (const leat_out[]){a, b, c, d}, 4, LEAT_ARGS_AFTER(0, ##__VA_ARGS__))
 /* An op with one list input. */
 #define LEAT_OPN(op, xs, n, ...)                                                                   \
-    leat_op_of(LEAT_AT, op, (xs), (n), LEAT_ARGS(__VA_ARGS__))
+    leat_op_of(LEAT_AT, op, (xs), (n), LEAT_ARGS_AFTER(0, ##__VA_ARGS__))
 /* An op without inputs. */
-#define LEAT_OP0(g, op, ...) leat_op_at(LEAT_AT, (g), op, LEAT_ARGS(__VA_ARGS__))
+#define LEAT_OP0(g, op, ...) leat_op_at(LEAT_AT, (g), op, LEAT_ARGS_AFTER(0, ##__VA_ARGS__))
 
 /* ---- Constants and inputs ---- */
 LEAT_API leat_out leat_const_at(leat_loc at, leat_graph *g, const leat_tensor *value);
