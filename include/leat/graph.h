@@ -175,6 +175,10 @@ LEAT_API void leat_control_leave(leat_graph *g);
 LEAT_API void leat_colocate_enter(leat_graph *g, leat_out with);
 LEAT_API void leat_colocate_leave(leat_graph *g);
 LEAT_API void leat_graph_set_seed(leat_graph *g, int64_t seed); /* tf.set_random_seed */
+/* Attributes seed and seed2 of the next random op, whose own seed is *op_seed (NULL: it has none);
+ * 0 and 0, which mean seeds by chance, if the graph has none either. */
+LEAT_API void leat_graph_seeds(const leat_graph *g, const int64_t *op_seed, int64_t *seed_out,
+                               int64_t *seed2_out);
 
 #define LEAT_WITH(enter, leave)                                                                    \
     for (int leat_once_ = ((enter), 1); leat_once_; leat_once_ = 0, (leave))

@@ -1,0 +1,247 @@
+/* random.c -- random numbers. A node's generator goes on from run to run, whatever else is fetched:
+ * it is a resource of the device, found by the node's name and seeds. Seeds of 0 and 0 stand for
+ * seeds drawn by chance. */
+#define _GNU_SOURCE /* asprintf */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "core/alloc.h"
+#include "kernels/cpu/distributions.h"
+#include "kernels/cpu/shapes.h"
+
+/* ---- Generators ---- */
+
+typedef struct generator {
+    leat_resource base;
+    pthread_mutex_t lock; /* guards next */
+    leat_philox next;
+} generator;
+
+static void generator_free(void *resource)
+{
+    generator *g = resource;
+    pthread_mutex_destroy(&g->lock);
+    free(g);
+}
+static const leat_resource_type generator_type = {"Philox", generator_free};
+
+static uint64_t by_chance(void)
+{
+    uint64_t x;
+    if (getrandom(&x, sizeof(x), 0) == sizeof(x))
+        return x;
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000003 ^ (uint64_t)t.tv_nsec << 20 ^ (uint64_t)(uintptr_t)&x;
+}
+
+static leat_status generator_make(void *arg, leat_resource **out)
+{
+    const leat_node *n = arg;
+    uint64_t seed = (uint64_t)leat_node_int(n, "seed"), seed2 = (uint64_t)leat_node_int(n, "seed2");
+    if (seed == 0 && seed2 == 0) {
+        seed = by_chance();
+        seed2 = by_chance();
+    }
+    generator *g = leat_new(generator);
+    leat_resource_init(&g->base, &generator_type);
+    pthread_mutex_init(&g->lock, NULL);
+    g->next = leat_philox_of(seed, seed2);
+    *out = &g->base;
+    return NULL;
+}
+
+typedef struct random_state {
+    _Atomic(generator *) gen; /* found on the first run */
+} random_state;
+
+static void random_release(void *state)
+{
+    generator *g = atomic_load(&((random_state *)state)->gen);
+    if (g)
+        leat_resource_unref(&g->base);
+}
+
+static leat_status find_generator(leat_kernel *k, generator **out)
+{
+    const leat_node *n = leat_kernel_node(k);
+    random_state *state = leat_kernel_state(k);
+    generator *g = atomic_load_explicit(&state->gen, memory_order_acquire), *none = NULL;
+    if (!g) {
+        char *name;
+        if (asprintf(&name, "%s %lld %lld", leat_node_name(n), (long long)leat_node_int(n, "seed"),
+                     (long long)leat_node_int(n, "seed2")) < 0)
+            return leat_error(RESOURCE_EXHAUSTED, "no memory for a generator");
+        leat_resource *r;
+        leat_status s = leat_resources_find_or_make(leat_kernel_resources(k), "_generators", name,
+                                                    &generator_type, generator_make, (void *)n, &r);
+        free(name);
+        if (s)
+            return s;
+        g = (generator *)r;
+        if (!atomic_compare_exchange_strong(&state->gen, &none, g)) {
+            leat_resource_unref(r); /* another step was faster */
+            g = none;
+        }
+    }
+    *out = g;
+    return NULL;
+}
+
+/* The stream from here on; the next who asks gets it from n samples later. */
+static leat_status reserve(leat_kernel *k, uint64_t n, leat_philox *out)
+{
+    generator *g = NULL;
+    LEAT_TRY(find_generator(k, &g));
+    pthread_mutex_lock(&g->lock);
+    *out = g->next;
+    leat_philox_skip(&g->next, n);
+    pthread_mutex_unlock(&g->lock);
+    return NULL;
+}
+
+/* ---- Tensors of numbers ---- */
+
+static leat_status make_output(leat_kernel *k, leat_tensor **y)
+{
+    const leat_tensor *shape = leat_kernel_in(k, 0);
+    leat_shape s;
+    LEAT_REQUIRE(shape->shape.rank == 1, INVALID_ARGUMENT,
+                 "shape must be a vector of {int32,int64}, got shape %s",
+                 leat_shape_show(&shape->shape).s);
+    LEAT_TRY(leat_shape_from_tensor(shape, &s));
+    return leat_kernel_out(k, 0, &s, y);
+}
+
+static leat_status read_limits(leat_kernel *k, int first, leat_distribution *d)
+{
+    const leat_tensor *low = leat_kernel_in(k, first), *high = leat_kernel_in(k, first + 1);
+    LEAT_REQUIRE(low->shape.rank == 0, INVALID_ARGUMENT, "minval must be 0-D, got shape %s",
+                 leat_shape_show(&low->shape).s);
+    LEAT_REQUIRE(high->shape.rank == 0, INVALID_ARGUMENT, "maxval must be 0-D, got shape %s",
+                 leat_shape_show(&high->shape).s);
+    int64_t from = leat_index_at(low, 0), to = leat_index_at(high, 0);
+    LEAT_REQUIRE(from < to || d->range, INVALID_ARGUMENT, "Need minval < maxval, got %lld >= %lld",
+                 (long long)from, (long long)to);
+    d->low = from;
+    d->range = (uint64_t)to - (uint64_t)from;
+    return NULL;
+}
+
+static leat_status random_of(leat_kernel *k, leat_distribution_kind kind)
+{
+    leat_tensor *y;
+    leat_philox p;
+    leat_distribution d = leat_distribution_of(kind, leat_kernel_out_dtype(k, 0));
+    LEAT_TRY(make_output(k, &y));
+    if (kind == LEAT_UNIFORM_INT) {
+        d.range = y->count == 0; /* for nothing, any limits will do */
+        LEAT_TRY(read_limits(k, 1, &d));
+    }
+    if (y->count == 0)
+        return NULL;
+    LEAT_TRY(reserve(k, (uint64_t)y->count * 256, &p));
+    leat_distribution_fill(k, &d, p, y);
+    return NULL;
+}
+
+static leat_status stateless_of(leat_kernel *k, leat_distribution_kind kind)
+{
+    leat_tensor *y;
+    const leat_tensor *seed = leat_kernel_in(k, 1);
+    leat_distribution d = leat_distribution_of(kind, leat_kernel_out_dtype(k, 0));
+    LEAT_REQUIRE(seed->shape.rank == 1 && seed->count == 2, INVALID_ARGUMENT,
+                 "seed must have shape [2], not %s", leat_shape_show(&seed->shape).s);
+    LEAT_TRY(make_output(k, &y));
+    if (y->count == 0)
+        return NULL;
+    if (kind == LEAT_UNIFORM_INT)
+        LEAT_TRY(read_limits(k, 2, &d));
+    /* The seeds are scrambled first: weak ones do as well. */
+    uint64_t a = (uint64_t)leat_index_at(seed, 0), b = (uint64_t)leat_index_at(seed, 1);
+    leat_philox mixer = {{(uint32_t)a, (uint32_t)(a >> 32), (uint32_t)b, (uint32_t)(b >> 32)},
+                         {0x3ec8f720, 0x02461e29}};
+    uint32_t mix[4];
+    leat_philox_next(&mixer, mix);
+    leat_philox p = {{0, 0, mix[2], mix[3]}, {mix[0], mix[1]}};
+    leat_distribution_fill(k, &d, p, y);
+    return NULL;
+}
+
+#define RUN(name, kind)                                                                            \
+    static leat_status name(leat_kernel *k)                                                        \
+    {                                                                                              \
+        return random_of(k, kind);                                                                 \
+    }                                                                                              \
+    static leat_status stateless_##name(leat_kernel *k)                                            \
+    {                                                                                              \
+        return stateless_of(k, kind);                                                              \
+    }
+RUN(uniform, LEAT_UNIFORM)
+RUN(normal, LEAT_NORMAL)
+RUN(truncated, LEAT_TRUNCATED_NORMAL)
+RUN(uniform_int, LEAT_UNIFORM_INT)
+
+/* ---- RandomShuffle: rows in random order ---- */
+
+static leat_status shuffle(leat_kernel *k)
+{
+    const leat_tensor *x = leat_kernel_in(k, 0);
+    if (x->count <= 1 || x->shape.dim[0] <= 1) {
+        leat_kernel_forward(k, 0, 0);
+        return NULL;
+    }
+    int64_t n = x->shape.dim[0], row = x->count / n;
+    leat_shape rows = {.rank = 1, .dim = {n}};
+    leat_tensor *order, *y;
+    leat_philox p;
+    LEAT_TRY(leat_kernel_temp(k, LEAT_INT64, &rows, &order));
+    LEAT_TRY(leat_kernel_out(k, 0, &x->shape, &y));
+    LEAT_TRY(reserve(k, (uint64_t)(n - 1 + 3) / 4, &p));
+    leat_philox_single s = {.gen = &p, .used = 4};
+    int64_t *at = AT(int64_t, order);
+    for (int64_t i = 0; i < n; i++)
+        at[i] = i;
+    for (int64_t i = 0; i < n - 1; i++) {
+        int64_t j = i + leat_philox_one(&s) % (uint32_t)(n - i), other = at[j];
+        at[j] = at[i];
+        at[i] = other;
+    }
+    size_t bytes = (size_t)row * leat_dtype_size(x->dtype);
+    for (int64_t i = 0; i < n; i++) {
+        char *to = (char *)y->data + (size_t)i * bytes;
+        const char *from = (const char *)x->data + (size_t)at[i] * bytes;
+        if (leat_is_managed(x->dtype))
+            LEAT_TRY(leat_elements_copy(x->dtype, to, from, row));
+        else
+            memcpy(to, from, bytes);
+    }
+    return NULL;
+}
+
+#define STATEFUL(name, attr, types, fn)                                                            \
+    {                                                                                              \
+        .op = name, .where = {{attr, types}}, .run = fn, .state_size = sizeof(random_state),       \
+        .release = random_release                                                                  \
+    }
+#define STATELESS(name, types, fn)                                                                 \
+    {                                                                                              \
+        .op = name, .where = {{"dtype", types}}, .run = fn                                         \
+    }
+
+const leat_kernel_def leat_cpu_random[] = {
+    STATEFUL("RandomUniform", "dtype", LEAT_TYPES_FLOATING, uniform),
+    STATEFUL("RandomStandardNormal", "dtype", LEAT_TYPES_FLOATING, normal),
+    STATEFUL("TruncatedNormal", "dtype", LEAT_TYPES_FLOATING, truncated),
+    STATEFUL("RandomUniformInt", "Tout", LEAT_TYPES_INDEX, uniform_int),
+    STATEFUL("RandomShuffle", "T", LEAT_TYPES_ANY, shuffle),
+    STATELESS("StatelessRandomUniform", LEAT_TYPES_FLOATING, stateless_uniform),
+    STATELESS("StatelessRandomNormal", LEAT_TYPES_FLOATING, stateless_normal),
+    STATELESS("StatelessTruncatedNormal", LEAT_TYPES_FLOATING, stateless_truncated),
+    STATELESS("StatelessRandomUniformInt", LEAT_TYPES_INDEX, stateless_uniform_int),
+    {0},
+};
