@@ -67,14 +67,13 @@ typedef struct leat_random_options {
     leat_dtype dtype;    /* float if not set */
     double mean, stddev; /* of the normals; a stddev of 0 stands for 1 */
     double low, high;    /* of the uniform, [low, high); both 0 stand for [0, 1) */
-    int64_t seed;        /* of this op; 0: from the graph's, else from the system */
+    int64_t seed;        /* of this op; 0: from the graph's, else from the system; unless */
+    bool has_seed;       /* that 0 is meant */
     const char *name;
 } leat_random_options;
 /* kind: "random_normal", "truncated_normal", "random_uniform". */
 LEAT_API leat_out leat_random_at(leat_loc at, leat_graph *g, const char *kind, leat_shape s,
                                  const leat_random_options *o);
-/* What the attributes seed and seed2 of a random op are: from the op's seed and the graph's. */
-LEAT_API void leat_op_seeds(leat_graph *g, int64_t op_seed, int64_t *seed, int64_t *seed2);
 #define leat_random_normal(g, shape, ...)                                                          \
     leat_random_at(LEAT_AT, g, "random_normal", shape, &(leat_random_options){__VA_ARGS__})
 /* Values more than two stddev from the mean are drawn again. */
@@ -82,6 +81,10 @@ LEAT_API void leat_op_seeds(leat_graph *g, int64_t op_seed, int64_t *seed, int64
     leat_random_at(LEAT_AT, g, "truncated_normal", shape, &(leat_random_options){__VA_ARGS__})
 #define leat_random_uniform(g, shape, ...)                                                         \
     leat_random_at(LEAT_AT, g, "random_uniform", shape, &(leat_random_options){__VA_ARGS__})
+/* The rows of x in random order; takes .seed and .name. */
+LEAT_API leat_out leat_random_shuffle_at(leat_loc at, leat_out x, const leat_random_options *o);
+#define leat_random_shuffle(x, ...)                                                                \
+    leat_random_shuffle_at(LEAT_AT, x, &(leat_random_options){__VA_ARGS__})
 
 /* ---- Array ---- */
 #define leat_identity(x, ...) LEAT_OP1("Identity", x, ##__VA_ARGS__)
@@ -237,36 +240,6 @@ LEAT_API leat_out leat_group_at(leat_loc at, leat_graph *g, const leat_out *x, i
     LEAT_OP3("ScatterAdd", ref, indices, updates, ##__VA_ARGS__)
 #define leat_scatter_sub(ref, indices, updates, ...)                                               \
     LEAT_OP3("ScatterSub", ref, indices, updates, ##__VA_ARGS__)
-
-/* ---- Random: leat_truncated_normal(g, leat_shape(784, 100), .stddev = 0.1, .seed = 7) ---- */
-typedef struct leat_random_options {
-    leat_dtype dtype;      /* 0: float */
-    double mean, stddev;   /* of normal numbers; stddev 0: 1 */
-    double minval, maxval; /* of uniform ones, maxval excluded; 0 and 0: 0 and 1 */
-    int64_t seed;          /* of this op; 0: none, unless */
-    bool has_seed;         /* that 0 is meant */
-    const char *name;
-} leat_random_options;
-LEAT_API leat_out leat_random_normal_at(leat_loc at, leat_graph *g, const char *op,
-                                        const char *scope, leat_shape shape,
-                                        const leat_random_options *options);
-LEAT_API leat_out leat_random_uniform_at(leat_loc at, leat_graph *g, leat_shape shape,
-                                         const leat_random_options *options);
-LEAT_API leat_out leat_random_shuffle_at(leat_loc at, leat_out x,
-                                         const leat_random_options *options);
-#define leat_random_normal(g, shape, ...)                                                          \
-    leat_random_normal_at(LEAT_AT, g, "RandomStandardNormal", "random_normal", shape,              \
-                          &(leat_random_options){__VA_ARGS__})
-/* Numbers more than two standard deviations away are drawn anew. */
-#define leat_truncated_normal(g, shape, ...)                                                       \
-    leat_random_normal_at(LEAT_AT, g, "TruncatedNormal", "truncated_normal", shape,                \
-                          &(leat_random_options){__VA_ARGS__})
-/* Also of int32 and int64. */
-#define leat_random_uniform(g, shape, ...)                                                         \
-    leat_random_uniform_at(LEAT_AT, g, shape, &(leat_random_options){__VA_ARGS__})
-/* The rows of x in random order. */
-#define leat_random_shuffle(x, ...)                                                                \
-    leat_random_shuffle_at(LEAT_AT, x, &(leat_random_options){__VA_ARGS__})
 
 /* ---- Strings ---- */
 #define leat_as_string(x, ...) LEAT_OP1("AsString", x, ##__VA_ARGS__)

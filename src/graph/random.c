@@ -5,27 +5,22 @@
 
 #include "graph/graph_int.h"
 
-/* With a graph seed, ops without one of their own differ by their place in the graph. */
-void leat_op_seeds(leat_graph *g, int64_t op_seed, int64_t *seed, int64_t *seed2)
-{
-    enum { DEFAULT_GRAPH_SEED = 87654321, BOTH_ZERO = INT32_MAX };
-    if (g->has_seed) {
-        *seed = g->seed;
-        *seed2 = op_seed ? op_seed : g->n_nodes;
-        if (*seed == 0 && *seed2 == 0) /* which would mean: from the system */
-            *seed2 = BOTH_ZERO;
-    } else {
-        *seed = op_seed ? DEFAULT_GRAPH_SEED : 0;
-        *seed2 = op_seed;
-    }
-}
+typedef struct seed_args {
+    leat_arg seed, seed2;
+} seed_args;
 
-static leat_out draw(leat_graph *g, const char *op, leat_out shape, leat_dtype t, int64_t op_seed)
+static seed_args seeds_of(const leat_graph *g, const leat_random_options *o)
 {
     int64_t seed, seed2;
-    leat_op_seeds(g, op_seed, &seed, &seed2);
-    return leat_op(g, op, leat_in(shape), leat_attr_type("dtype", t), leat_attr_int("seed", seed),
-                   leat_attr_int("seed2", seed2));
+    leat_graph_seeds(g, o->seed || o->has_seed ? &o->seed : NULL, &seed, &seed2);
+    return (seed_args){leat_attr_int("seed", seed), leat_attr_int("seed2", seed2)};
+}
+
+static leat_out draw(leat_graph *g, const char *op, leat_out shape, leat_dtype t,
+                     const leat_random_options *o)
+{
+    seed_args a = seeds_of(g, o);
+    return leat_op(g, op, leat_in(shape), leat_attr_type("dtype", t), a.seed, a.seed2);
 }
 
 static leat_out normal(leat_graph *g, const char *op, leat_out shape, leat_dtype t,
@@ -34,7 +29,7 @@ static leat_out normal(leat_graph *g, const char *op, leat_out shape, leat_dtype
     leat_out mean = leat_full_named_at(LEAT_AT, g, t, leat_shape(), o->mean, "mean");
     leat_out stddev =
         leat_full_named_at(LEAT_AT, g, t, leat_shape(), o->stddev != 0 ? o->stddev : 1, "stddev");
-    leat_out scaled = leat_mul(draw(g, op, shape, t, o->seed), stddev, leat_name("mul"));
+    leat_out scaled = leat_mul(draw(g, op, shape, t, o), stddev, leat_name("mul"));
     return leat_add(scaled, mean, leat_name(leat_name_scope(g)));
 }
 
@@ -44,13 +39,11 @@ static leat_out uniform(leat_graph *g, leat_out shape, leat_dtype t, const leat_
     leat_out low = leat_full_named_at(LEAT_AT, g, t, leat_shape(), o->low, "min");
     leat_out high = leat_full_named_at(LEAT_AT, g, t, leat_shape(), unset ? 1 : o->high, "max");
     if (t == LEAT_INT32 || t == LEAT_INT64) {
-        int64_t seed, seed2;
-        leat_op_seeds(g, o->seed, &seed, &seed2);
-        return leat_op(g, "RandomUniformInt", leat_in(shape), leat_in(low), leat_in(high),
-                       leat_attr_int("seed", seed), leat_attr_int("seed2", seed2),
-                       leat_name(leat_name_scope(g)));
+        seed_args a = seeds_of(g, o);
+        return leat_op(g, "RandomUniformInt", leat_in(shape), leat_in(low), leat_in(high), a.seed,
+                       a.seed2, leat_name(leat_name_scope(g)));
     }
-    leat_out x = draw(g, "RandomUniform", shape, t, o->seed);
+    leat_out x = draw(g, "RandomUniform", shape, t, o);
     leat_out scaled = leat_mul(x, leat_sub(high, low, leat_name("sub")), leat_name("mul"));
     return leat_add(scaled, low, leat_name(leat_name_scope(g)));
 }
@@ -76,4 +69,12 @@ leat_out leat_random_at(leat_loc at, leat_graph *g, const char *kind, leat_shape
     leat_name_scope_leave(g);
     g->at_override = outer;
     return y;
+}
+
+leat_out leat_random_shuffle_at(leat_loc at, leat_out x, const leat_random_options *o)
+{
+    if (!x.node)
+        return (leat_out){0};
+    seed_args a = seeds_of(x.node->graph, o);
+    return leat_op_of(at, "RandomShuffle", &x, 1, LEAT_ARGS(a.seed, a.seed2, leat_name(o->name)));
 }

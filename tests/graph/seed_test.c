@@ -41,7 +41,7 @@ static void check_call(leat_graph *g, char w[5][64])
     if (strcmp(w[0], "random_uniform") == 0)
         leat_random_uniform(g, s, .seed = seed);
     else if (strcmp(w[0], "random_uniform_int") == 0)
-        leat_random_uniform(g, leat_shape(2), .maxval = 10, .dtype = LEAT_INT32, .seed = seed);
+        leat_random_uniform(g, leat_shape(2), .high = 10, .dtype = LEAT_INT32, .seed = seed);
     else if (strcmp(w[0], "random_normal") == 0)
         leat_random_normal(g, s, .seed = seed);
     else if (strcmp(w[0], "truncated_normal") == 0)
@@ -49,7 +49,7 @@ static void check_call(leat_graph *g, char w[5][64])
     else if (strcmp(w[0], "random_shuffle") == 0)
         leat_random_shuffle(leat_ints(g, 1, 2, 3), .seed = seed);
     else if (strcmp(w[0], "glorot_uniform") == 0)
-        leat_random_uniform(g, s, .minval = -1, .maxval = 1, .seed = seed);
+        leat_random_uniform(g, s, .low = -1, .high = 1, .seed = seed);
     else
         return;
     leat_node *n = leat_graph_find(g, w[2]);
@@ -106,9 +106,9 @@ static void streams(void)
     leat_graph *g = leat_graph_new();
     leat_graph_set_seed(g, 42);
     leat_out a = leat_truncated_normal(g, leat_shape(2, 3), .stddev = 0.5), none = {0};
-    leat_out b = leat_random_uniform(g, leat_shape(3), .minval = -1, .maxval = 1);
+    leat_out b = leat_random_uniform(g, leat_shape(3), .low = -1, .high = 1);
     leat_out c = leat_random_normal(g, leat_shape(2), .seed = 7);
-    leat_out d = leat_random_uniform(g, leat_shape(4), .maxval = 10, .dtype = LEAT_INT32);
+    leat_out d = leat_random_uniform(g, leat_shape(4), .high = 10, .dtype = LEAT_INT32);
     leat_out e = leat_random_shuffle(leat_ints(g, 1, 2, 3, 4, 5));
     leat_out f = leat_random_uniform(g, leat_shape(3), .dtype = LEAT_DOUBLE);
     leat_session *s;
@@ -155,7 +155,7 @@ static void unknown_shape(void)
 {
     leat_graph *g = leat_graph_new();
     leat_random_normal(g, leat_shape(-1, 3));
-    CHECK_ERROR(leat_graph_status(g), INVALID_ARGUMENT, "must be known");
+    CHECK_ERROR(leat_graph_status(g), INVALID_ARGUMENT, "not fully known");
     leat_graph_free(g);
 }
 
