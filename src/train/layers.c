@@ -77,7 +77,7 @@ leat_out leat_dropout_at(leat_loc at, leat_out x, double rate, const leat_random
     {
         leat_out limit = leat_py_number(g, t, rate, "rate");
         leat_out shape = leat_shape_of(x);
-        leat_op_seeds(g, o->seed, &seed, &seed2);
+        leat_graph_seeds(g, o->seed ? &o->seed : NULL, &seed, &seed2);
         leat_out draw = LEAT_OP1("RandomUniform", shape, leat_attr_type("dtype", t),
                                  leat_attr_int("seed", seed), leat_attr_int("seed2", seed2),
                                  leat_name("random_uniform/RandomUniform"));
