@@ -3,6 +3,7 @@
 #define LEAT_LEAT_H
 
 #include <leat/control.h>
+#include <leat/data.h>
 #include <leat/graph.h>
 #include <leat/nn.h>
 #include <leat/ops.h>

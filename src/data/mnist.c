@@ -1,0 +1,258 @@
+/* mnist.c -- MNIST found on disk, or digits drawn instead; batches of it, shuffled. Images are kept
+ * as bytes, a quarter of what floats would take, and become floats as they are dealt out. */
+#include <leat/data.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/alloc.h"
+#include "core/buffer.h"
+#include "core/strbuf.h"
+#include "data/digits.h"
+#include "data/random.h"
+
+enum { PIXELS = 784, CLASSES = 10, KEPT = 4 };
+
+typedef struct digit_set {
+    leat_tensor *images, *labels; /* uint8 (n, 28, 28) and (n) */
+    int64_t n, next;              /* next: of order */
+    int32_t *order;               /* a permutation; NULL until the first batch */
+    /* Batches that were given out are used again once nobody holds them. */
+    leat_tensor *kept_images[KEPT], *kept_labels[KEPT];
+} digit_set;
+
+struct leat_mnist {
+    digit_set sets[2];
+    leat_rng rng;
+    char *source;
+};
+
+static const char *const names[2][2] = {
+    {"train-images-idx3-ubyte", "train-labels-idx1-ubyte"},
+    {"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"},
+};
+
+/* ---- Files ---- */
+
+/* The file, gzipped or not; NULL if there is none. Free with free(). */
+static char *path_of(const char *dir, const char *name)
+{
+    static const char *const endings[] = {".gz", ""};
+    for (int i = 0; i < 2; i++) {
+        leat_strbuf b = {0};
+        leat_strbuf_printf(&b, "%s/%s%s", dir, name, endings[i]);
+        if (access(leat_strbuf_text(&b), F_OK) == 0)
+            return leat_strbuf_take(&b);
+        leat_strbuf_release(&b);
+    }
+    return NULL;
+}
+
+static bool has_files(const char *dir)
+{
+    bool all = true;
+    for (int i = 0; i < 4; i++) {
+        char *path = path_of(dir, names[i / 2][i % 2]);
+        all &= path != NULL;
+        free(path);
+    }
+    return all;
+}
+
+static leat_status read_file(const char *dir, const char *name, leat_tensor **out)
+{
+    char *path = path_of(dir, name);
+    leat_status s =
+        path ? leat_idx_read(path, out) : leat_error(NOT_FOUND, "%s/%s: no such file", dir, name);
+    free(path);
+    return s;
+}
+
+static leat_status check_set(const digit_set *d, const char *dir, const char *const *files)
+{
+    LEAT_REQUIRE(d->images->dtype == LEAT_UINT8 && d->images->shape.rank == 3 &&
+                     d->images->count == d->images->shape.dim[0] * PIXELS,
+                 DATA_LOSS, "%s/%s: images are %s %s, want uint8 [n,28,28]", dir, files[0],
+                 leat_dtype_name(d->images->dtype), leat_shape_show(&d->images->shape).s);
+    LEAT_REQUIRE(d->labels->dtype == LEAT_UINT8 && d->labels->shape.rank == 1, DATA_LOSS,
+                 "%s/%s: labels are %s %s, want uint8 [n]", dir, files[1],
+                 leat_dtype_name(d->labels->dtype), leat_shape_show(&d->labels->shape).s);
+    LEAT_REQUIRE(d->labels->count == d->images->shape.dim[0] && d->labels->count > 0, DATA_LOSS,
+                 "%s: %lld images but %lld labels", dir, (long long)d->images->shape.dim[0],
+                 (long long)d->labels->count);
+    for (int64_t i = 0; i < d->labels->count; i++) {
+        int label = ((const unsigned char *)d->labels->data)[i];
+        LEAT_REQUIRE(label < CLASSES, DATA_LOSS, "%s/%s: label %lld is %d", dir, files[1],
+                     (long long)i, label);
+    }
+    return NULL;
+}
+
+static leat_status read_sets(leat_mnist *m, const char *dir)
+{
+    for (int i = 0; i < 2; i++) {
+        digit_set *d = &m->sets[i];
+        LEAT_TRY(read_file(dir, names[i][0], &d->images));
+        LEAT_TRY(read_file(dir, names[i][1], &d->labels));
+        LEAT_TRY(check_set(d, dir, names[i]));
+    }
+    leat_strbuf b = {0};
+    leat_strbuf_printf(&b, "MNIST from %s", dir);
+    m->source = leat_strbuf_take(&b);
+    return NULL;
+}
+
+static leat_status draw_sets(leat_mnist *m, const char *data_dir)
+{
+    LEAT_TRY(leat_digits_draw(1, 60000, &m->sets[0].images, &m->sets[0].labels));
+    LEAT_TRY(leat_digits_draw(2, 10000, &m->sets[1].images, &m->sets[1].labels));
+    leat_strbuf b = {0};
+    leat_strbuf_printf(&b, "no MNIST%s%s; training on digits that this program draws itself",
+                       data_dir ? " in " : " found", data_dir ? data_dir : "");
+    m->source = leat_strbuf_take(&b);
+    return NULL;
+}
+
+static leat_status load(leat_mnist *m, const char *data_dir)
+{
+    const char *const dirs[] = {data_dir, "../shared/data/mnist",
+                                LEAT_SOURCE_ROOT "/../shared/data/mnist"};
+    for (size_t i = 0; i < sizeof(dirs) / sizeof(*dirs); i++)
+        if (dirs[i] && has_files(dirs[i]))
+            return read_sets(m, dirs[i]);
+    return draw_sets(m, data_dir);
+}
+
+leat_status leat_mnist_open(const char *data_dir, uint64_t seed, leat_mnist **mnist_out)
+{
+    leat_mnist *m = leat_new(leat_mnist);
+    leat_status s = load(m, data_dir && data_dir[0] ? data_dir : NULL);
+    if (s) {
+        leat_mnist_close(m);
+        return s;
+    }
+    for (int i = 0; i < 2; i++)
+        m->sets[i].n = m->sets[i].labels->count;
+    leat_rng_init(&m->rng, seed);
+    *mnist_out = m;
+    return NULL;
+}
+
+void leat_mnist_close(leat_mnist *m)
+{
+    if (!m)
+        return;
+    for (int i = 0; i < 2; i++) {
+        digit_set *d = &m->sets[i];
+        leat_tensor_unref(d->images);
+        leat_tensor_unref(d->labels);
+        for (int k = 0; k < KEPT; k++) {
+            leat_tensor_unref(d->kept_images[k]);
+            leat_tensor_unref(d->kept_labels[k]);
+        }
+        free(d->order);
+    }
+    free(m->source);
+    free(m);
+}
+
+const char *leat_mnist_source(const leat_mnist *m)
+{
+    return m->source;
+}
+
+int64_t leat_mnist_count(const leat_mnist *m, leat_mnist_set set)
+{
+    return m->sets[set == LEAT_MNIST_TEST].n;
+}
+
+/* ---- Batches ---- */
+
+/* Row `from` of the set becomes row `to` of a batch. */
+static void deal(const digit_set *d, int64_t from, float *restrict image, float *restrict label)
+{
+    const unsigned char *restrict pixel = (const unsigned char *)d->images->data + from * PIXELS;
+    for (int i = 0; i < PIXELS; i++)
+        image[i] = (float)pixel[i] * (1.0f / 255);
+    memset(label, 0, sizeof(float) * CLASSES);
+    label[((const unsigned char *)d->labels->data)[from]] = 1;
+}
+
+static void shuffle(leat_mnist *m, digit_set *d)
+{
+    if (!d->order) {
+        d->order = leat_new_array(int32_t, d->n);
+        for (int64_t i = 0; i < d->n; i++)
+            d->order[i] = (int32_t)i;
+    }
+    for (int64_t i = d->n - 1; i > 0; i--) {
+        int64_t k = leat_rng_below(&m->rng, i + 1);
+        int32_t t = d->order[i];
+        d->order[i] = d->order[k];
+        d->order[k] = t;
+    }
+    d->next = 0;
+}
+
+/* A kept tensor that nobody else holds, or a new one that takes the place of one. Shares it. */
+static leat_status batch_tensor(leat_tensor **kept, int64_t n, int64_t width, leat_tensor **out)
+{
+    leat_shape shape = leat_shape(n, width);
+    for (int i = 0; i < KEPT; i++)
+        if (kept[i] && leat_tensor_sole(kept[i]) && kept[i]->shape.dim[0] == n) {
+            *out = leat_tensor_ref(kept[i]);
+            return NULL;
+        }
+    LEAT_TRY(leat_tensor_alloc(NULL, LEAT_FLOAT, &shape, out));
+    leat_tensor_unref(kept[KEPT - 1]);
+    memmove(kept + 1, kept, sizeof(*kept) * (KEPT - 1));
+    kept[0] = leat_tensor_ref(*out);
+    return NULL;
+}
+
+leat_status leat_mnist_next_batch(leat_mnist *m, leat_mnist_set set, int64_t n,
+                                  leat_tensor **images_out, leat_tensor **labels_out)
+{
+    digit_set *d = &m->sets[set == LEAT_MNIST_TEST];
+    leat_tensor *images, *labels;
+    LEAT_REQUIRE(n > 0, INVALID_ARGUMENT, "a batch of %lld examples", (long long)n);
+    LEAT_TRY(batch_tensor(d->kept_images, n, PIXELS, &images));
+    leat_status s = batch_tensor(d->kept_labels, n, CLASSES, &labels);
+    if (s) {
+        leat_tensor_unref(images);
+        return s;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        if (!d->order || d->next == d->n)
+            shuffle(m, d);
+        deal(d, d->order[d->next++], (float *)images->data + i * PIXELS,
+             (float *)labels->data + i * CLASSES);
+    }
+    *images_out = images;
+    *labels_out = labels;
+    return NULL;
+}
+
+leat_status leat_mnist_rows(const leat_mnist *m, leat_mnist_set set, int64_t begin, int64_t end,
+                            leat_tensor **images_out, leat_tensor **labels_out)
+{
+    const digit_set *d = &m->sets[set == LEAT_MNIST_TEST];
+    LEAT_REQUIRE(begin >= 0 && begin <= end && end <= d->n, INVALID_ARGUMENT,
+                 "rows [%lld, %lld) of %lld", (long long)begin, (long long)end, (long long)d->n);
+    leat_shape wide = leat_shape(end - begin, PIXELS), narrow = leat_shape(end - begin, CLASSES);
+    leat_tensor *images, *labels;
+    LEAT_TRY(leat_tensor_alloc(NULL, LEAT_FLOAT, &wide, &images));
+    leat_status s = leat_tensor_alloc(NULL, LEAT_FLOAT, &narrow, &labels);
+    if (s) {
+        leat_tensor_unref(images);
+        return s;
+    }
+    for (int64_t i = begin; i < end; i++)
+        deal(d, i, (float *)images->data + (i - begin) * PIXELS,
+             (float *)labels->data + (i - begin) * CLASSES);
+    *images_out = images;
+    *labels_out = labels;
+    return NULL;
+}
