@@ -53,6 +53,9 @@ static leat_status match_tensor(making *m, const leat_arg_info *arg, int i)
     LEAT_REQUIRE(x.node && x.index >= 0 && x.index < x.node->n_out, INVALID_ARGUMENT,
                  "Input '%s' of '%s' Op: node %s has no output %d", arg->name, m->op->def->name,
                  x.node ? x.node->name : "(none)", x.index);
+    LEAT_REQUIRE(x.node->graph == m->g, INVALID_ARGUMENT,
+                 "Input '%s' of '%s' Op: Tensor '%s' must be from the same graph", arg->name,
+                 m->op->def->name, x.node->name);
     leat_dtype t = input_type(m, i);
     LEAT_REQUIRE(!arg->is_ref || leat_dtype_is_ref(t), INVALID_ARGUMENT,
                  "Input '%s' of '%s' Op requires l-value input", arg->name, m->op->def->name);
@@ -131,8 +134,12 @@ static leat_status match_inputs(making *m)
 /* An int is a fine bool or float; an empty list is of any kind. */
 static leat_status convert(leat_attr *a, int kind, const making *m)
 {
-    if (a->kind == kind || a->kind == LEAT_ARG_PLACEHOLDER)
+    if (a->kind == kind)
         return NULL;
+    LEAT_REQUIRE(
+        a->kind != LEAT_ARG_PLACEHOLDER, INVALID_ARGUMENT,
+        "AttrValue of attr '%s' of Op %s is a placeholder, '%s': only functions have these",
+        a->name, m->op->def->name, a->s);
     bool list = a->kind == LEAT_ARG_INTS || a->kind == LEAT_ARG_TYPES ||
                 a->kind == LEAT_ARG_STRINGS || a->kind == LEAT_ARG_SHAPES ||
                 a->kind == LEAT_ARG_FLOATS || a->kind == LEAT_ARG_BOOLS ||
@@ -159,8 +166,6 @@ static leat_status allowed_type(const leat_attr_info *info, leat_dtype t, const 
 
 static leat_status check_attr(const making *m, const leat_attr_info *info, const leat_attr *a)
 {
-    if (a->kind == LEAT_ARG_PLACEHOLDER)
-        return NULL;
     if (a->kind == LEAT_ARG_TYPE)
         LEAT_TRY(allowed_type(info, (leat_dtype)a->i, m));
     for (int i = 0; a->kind == LEAT_ARG_TYPES && i < a->n; i++)

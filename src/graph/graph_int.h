@@ -88,6 +88,9 @@ struct leat_graph {
     struct leat_scopes *scopes;
     leat_map collections;          /* name -> struct collection */
     leat_map functions;            /* name -> leat_function */
+    leat_function **function_list; /* in the order they were added */
+    int n_functions, cap_functions;
+    const leat_graph *library;     /* where other functions are found, or NULL; outlives this */
     leat_control_ctx *control_ctx; /* the innermost open one, or NULL */
     leat_control_ctx *contexts;    /* all of them */
     int ctx_off;                   /* above 0: whoever adds a node says where it belongs */

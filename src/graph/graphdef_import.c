@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "graph/function.h"
 #include "graph/graphdef.h"
 #include "proto/text.h"
 #include "proto/wire.h"
@@ -264,9 +265,13 @@ static leat_status from_proto(leat_graph *g, const Leat__GraphDef *p, const char
                      "GraphDef min consumer version %d above current version %d: it wants a newer "
                      "reader",
                      p->versions->min_consumer, OUR_VERSION);
+    int functions = g->n_functions;
     if (p->library)
         LEAT_TRY(leat_functions_import(g, p->library));
-    return leat_nodes_import(g, p->node, p->n_node, prefix ? prefix : "");
+    leat_status s = leat_nodes_import(g, p->node, p->n_node, prefix ? prefix : "");
+    if (s)
+        leat_functions_truncate(g, functions);
+    return s;
 }
 
 leat_status leat_graph_from_binary(leat_graph *g, const void *bytes, size_t size,

@@ -1,0 +1,59 @@
+/* function.h -- functions: named graphs with arguments and results, in a library that belongs to a
+ * graph. A function is kept as its FunctionDef. Its name is an op; PartitionedCall and
+ * SymbolicGradient name it in an attribute. Before a graph runs, calls are replaced by bodies.
+ */
+#ifndef LEAT_FUNCTION_INT_H
+#define LEAT_FUNCTION_INT_H
+
+#include "graph/graph_int.h"
+#include "proto/graph.pb-c.h"
+
+struct leat_function {
+    const char *name;
+    Leat__FunctionDef *def;
+    leat_op_def op_def; /* the signature as an op; info->def points to it */
+    leat_op_info *info;
+    const char *gradient; /* the function that is its gradient, or NULL: made from the body */
+};
+
+/* Adds a function; takes def. A function that is there already may be added again. */
+leat_status leat_function_add(leat_graph *g, Leat__FunctionDef *def) LEAT_MUST_CHECK;
+/* The function of this name in g's library, or in that of the graph it was made for, or NULL. */
+const leat_function *leat_function_find(const leat_graph *g, const char *name);
+/* Forgets all functions but the first n: an import failed. */
+void leat_functions_truncate(leat_graph *g, int n);
+
+/* function_op.c: f->op_def and f->info from f->def->signature, in g's arena. */
+leat_status leat_function_make_op(leat_graph *g, leat_function *f) LEAT_MUST_CHECK;
+/* Gradient of a call: one SymbolicGradient. */
+leat_status leat_call_grad(leat_grad *g);
+/* The function that a call node calls (or is the gradient of), with its attributes; borrowed. */
+leat_func leat_called_function(const leat_node *n);
+
+/* A function's body as a graph of its own, for one choice of attributes. */
+typedef struct leat_body {
+    leat_graph *g;      /* its functions are found in the library it comes from */
+    leat_node **args;   /* _Arg nodes, one for each tensor that is passed */
+    leat_out *results;  /* what comes back */
+    leat_node **to_run; /* run though no result may need them */
+    int n_args, n_results, n_to_run;
+} leat_body;
+void leat_body_free(leat_body *b); /* all but the struct itself */
+
+/* function_body.c: with attributes bound (placeholders in the body are replaced by them). */
+leat_status leat_function_instantiate(const leat_graph *library, const char *name,
+                                      const leat_attr *attrs, int n_attrs,
+                                      leat_body *out) LEAT_MUST_CHECK;
+/* function_grad.c: args are the function's and then dL/d(results); results are dL/d(args). */
+leat_status leat_function_instantiate_grad(const leat_graph *library, const char *name,
+                                           const leat_attr *attrs, int n_attrs,
+                                           leat_body *out) LEAT_MUST_CHECK;
+
+/* function_inline.c: the call becomes an IdentityN (or NoOp) over its body, whose nodes are added
+ * to g as "call/...". For graphs that are to be run: names and contexts of users' graphs would
+ * suffer. */
+leat_status leat_function_inline(leat_graph *g, leat_node *call) LEAT_MUST_CHECK;
+/* All calls, and those in the bodies. RESOURCE_EXHAUSTED if there is no end to it. */
+leat_status leat_functions_inline(leat_graph *g) LEAT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,259 @@
+/* function_inline.c -- calls become bodies. The call node itself stays, as an IdentityN of the
+ * results that waits for all side effects of the body, so that whoever uses, fetches or waits for
+ * it need not know. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <leat/ops.h>
+#include "core/alloc.h"
+#include "graph/control_ctx.h"
+#include "graph/function.h"
+
+enum {
+    MOST_DEPTH = 100,    /* calls inside calls */
+    MOST_NODES = 1 << 22 /* that inlining adds */
+};
+
+typedef struct splice {
+    leat_graph *g;
+    leat_node *call;
+    const leat_body *b;
+    leat_node **made;   /* by id in the body */
+    leat_out *args;     /* what is passed */
+    leat_node *trigger; /* what nodes without inputs wait for; NULL: not made */
+} splice;
+
+static leat_status add(splice *s, const char *op, const char *name, const leat_out *in, int n_in,
+                       leat_node *const *controls, int n_controls, leat_node **out)
+{
+    leat_node_spec spec = {.op = op,
+                           .name = leat_arena_printf(&s->g->arena, "%s/%s", s->call->name, name),
+                           .device = s->call->device,
+                           .in = in,
+                           .n_in = n_in,
+                           .controls = controls,
+                           .n_controls = n_controls,
+                           .at = s->call->at,
+                           .exact_name = true};
+    return leat_graph_add(s->g, &spec, out);
+}
+
+/* Arguments wait for what the call waits for. */
+static leat_status pass_args(splice *s)
+{
+    leat_node *c = s->call;
+    for (int i = 0; i < c->n_in; i++) {
+        leat_dtype want = leat_node_type(s->b->args[i], "T");
+        leat_dtype t = leat_dtype_base(leat_out_dtype(c->in[i]));
+        LEAT_REQUIRE(want == t, INVALID_ARGUMENT, "Argument %d is %s, the function wants %s", i,
+                     leat_dtype_name(t), leat_dtype_name(want));
+        s->args[i] = c->in[i];
+        if (!c->n_controls && !leat_dtype_is_ref(leat_out_dtype(c->in[i])))
+            continue;
+        leat_node *id;
+        const char *name = leat_arena_printf(&s->g->arena, "_arg_%d", i);
+        LEAT_TRY(add(s, "Identity", name, &c->in[i], 1, c->controls, c->n_controls, &id));
+        s->args[i] = (leat_out){id, 0};
+    }
+    return NULL;
+}
+
+/* A body's node without inputs runs when the call may: when all that is passed is there. Within
+ * conds and loops this is also what makes it dead, or run in every iteration. */
+static leat_status make_trigger(splice *s)
+{
+    leat_node *c = s->call;
+    if (s->trigger || c->n_in + c->n_controls == 0)
+        return NULL;
+    leat_node **all = leat_new_array(leat_node *, c->n_in + c->n_controls);
+    for (int i = 0; i < c->n_in; i++)
+        all[i] = s->args[i].node;
+    for (int i = 0; i < c->n_controls; i++)
+        all[c->n_in + i] = c->controls[i];
+    leat_status bad = add(s, "NoOp", "_begin", NULL, 0, all, c->n_in + c->n_controls, &s->trigger);
+    free(all);
+    return bad;
+}
+
+static leat_out mapped(const splice *s, leat_out x)
+{
+    if (leat_node_is(x.node, "_Arg"))
+        return s->args[leat_node_int(x.node, "index")];
+    return (leat_out){s->made[x.node->id], x.index};
+}
+
+/* Names that an attribute holds are those of the body. */
+static leat_attr own_names(splice *s, const leat_node *n, const leat_attr *a)
+{
+    leat_attr v = *a;
+    leat_arena *arena = &s->g->arena;
+    if (strcmp(a->name, "_class") == 0 && a->kind == LEAT_ARG_STRINGS) {
+        const char **strings = leat_arena_array(arena, const char *, a->n);
+        int *sizes = leat_arena_array(arena, int, a->n);
+        for (int i = 0; i < a->n; i++) {
+            bool loc = strncmp(a->strings[i], "loc:@", 5) == 0;
+            strings[i] =
+                loc ? leat_arena_printf(arena, "loc:@%s/%s", s->call->name, a->strings[i] + 5)
+                    : a->strings[i];
+            sizes[i] = loc ? (int)strlen(strings[i]) : a->sizes[i];
+        }
+        v.strings = strings;
+        v.sizes = sizes;
+    } else if (strcmp(a->name, "frame_name") == 0 && leat_is_enter(n)) {
+        v.s = leat_arena_printf(arena, "%s/%s", s->call->name, a->s);
+        v.n = (int)strlen(v.s);
+    }
+    return v;
+}
+
+static leat_status add_node(splice *s, const leat_node *n)
+{
+    leat_out *in = leat_new_array(leat_out, n->n_in + 1);
+    leat_attr *attrs = leat_new_array(leat_attr, n->n_attrs + 1);
+    leat_node_spec spec = {.op = n->op->def->name,
+                           .name = leat_arena_printf(&s->g->arena, "%s/%s", s->call->name, n->name),
+                           .device = n->device[0] ? n->device : s->call->device,
+                           .in = in,
+                           .n_in = n->n_in,
+                           .attrs = attrs,
+                           .n_attrs = n->n_attrs,
+                           .at = s->call->at,
+                           .exact_name = true};
+    for (int i = 0; i < n->n_in; i++) {
+        in[i] = mapped(s, n->in[i]);
+        if (!in[i].node) /* a back edge: set when all are there */
+            in[i].index = 0;
+        spec.loose |= !in[i].node;
+    }
+    for (int i = 0; i < n->n_attrs; i++)
+        attrs[i] = own_names(s, n, &n->attrs[i]);
+    leat_status bad = leat_graph_add(s->g, &spec, &s->made[n->id]);
+    free(in);
+    free(attrs);
+    return bad;
+}
+
+static leat_status add_body(splice *s)
+{
+    const leat_graph *body = s->b->g;
+    for (int i = 0; i < body->n_nodes; i++)
+        if (!leat_node_is(body->nodes[i], "_Arg"))
+            LEAT_TRY(add_node(s, body->nodes[i]));
+    for (int i = 0; i < body->n_nodes; i++) {
+        const leat_node *n = body->nodes[i];
+        leat_node *m = s->made[i];
+        for (int k = 0; m && k < n->n_in; k++)
+            if (!m->in[k].node)
+                LEAT_TRY(leat_node_set_input(m, k, mapped(s, n->in[k])));
+        for (int k = 0; m && k < n->n_controls; k++)
+            leat_node_add_control(m, mapped(s, (leat_out){n->controls[k], -1}).node);
+        if (!m || n->n_in || n->n_controls)
+            continue;
+        LEAT_TRY(make_trigger(s));
+        if (s->trigger)
+            leat_node_add_control(m, s->trigger);
+    }
+    return NULL;
+}
+
+/* The call is over when the results are there and the side effects had. */
+static void become_identity(splice *s)
+{
+    leat_node *c = s->call;
+    leat_arena *a = &s->g->arena;
+    leat_node **waits =
+        leat_arena_array(a, leat_node *, s->b->n_to_run + c->n_in + c->n_controls + 1);
+    int n = 0;
+    for (int i = 0; i < s->b->n_to_run; i++)
+        waits[n++] = mapped(s, (leat_out){s->b->to_run[i], -1}).node;
+    for (int i = 0; c->n_out == 0 && i < c->n_in; i++)
+        waits[n++] = s->args[i].node;
+    for (int i = 0; c->n_out == 0 && i < c->n_controls; i++)
+        waits[n++] = c->controls[i];
+    for (int i = 0; i < c->n_attrs; i++)
+        leat_attr_release(&c->attrs[i]);
+    c->n_attrs = c->n_controls = 0;
+    c->op = leat_op_find(c->n_out ? "IdentityN" : "NoOp");
+    c->in = leat_arena_array(a, leat_out, c->n_out);
+    c->n_in = c->n_out;
+    for (int i = 0; i < c->n_out; i++) {
+        c->in[i] = mapped(s, s->b->results[i]);
+        c->out_shapes[i] = leat_out_shape(c->in[i]);
+    }
+    for (int i = 0; i < n; i++)
+        leat_node_add_control(c, waits[i]);
+    leat_attr types = {.name = "T", .kind = LEAT_ARG_TYPES, .n = c->n_out, .types = c->out_types};
+    if (c->n_out)
+        leat_node_set_attr(c, &types);
+}
+
+static leat_status check(const splice *s)
+{
+    const leat_node *c = s->call;
+    LEAT_REQUIRE(c->n_in == s->b->n_args && c->n_out == s->b->n_results, INVALID_ARGUMENT,
+                 "The function has %d arguments and %d results; the call has %d and %d",
+                 s->b->n_args, s->b->n_results, c->n_in, c->n_out);
+    for (int i = 0; i < c->n_out; i++) {
+        leat_dtype t = leat_dtype_base(leat_out_dtype(s->b->results[i]));
+        LEAT_REQUIRE(t == c->out_types[i], INVALID_ARGUMENT, "Result %d is %s; the call wants %s",
+                     i, leat_dtype_name(t), leat_dtype_name(c->out_types[i]));
+    }
+    return NULL;
+}
+
+static leat_status run(splice *s)
+{
+    LEAT_TRY(check(s));
+    LEAT_TRY(pass_args(s));
+    LEAT_TRY(add_body(s));
+    become_identity(s);
+    return NULL;
+}
+
+static bool is_call(const leat_node *n)
+{
+    return !n->dead && (n->op->def->grad == leat_call_grad || leat_node_is(n, "SymbolicGradient"));
+}
+
+leat_status leat_function_inline(leat_graph *g, leat_node *call)
+{
+    leat_func f = leat_called_function(call);
+    leat_body b;
+    leat_status bad = leat_node_is(call, "SymbolicGradient")
+                          ? leat_function_instantiate_grad(g, f.name, f.attrs, f.n_attrs, &b)
+                          : leat_function_instantiate(g, f.name, f.attrs, f.n_attrs, &b);
+    if (!bad) {
+        splice s = {.g = g, .call = call, .b = &b};
+        s.made = leat_new_array(leat_node *, b.g->n_nodes + 1);
+        s.args = leat_new_array(leat_out, call->n_in + 1);
+        bad = run(&s);
+        free(s.made);
+        free(s.args);
+        leat_body_free(&b);
+    }
+    return bad ? leat_status_suffix(bad, " (call '%s')", call->name) : NULL;
+}
+
+leat_status leat_functions_inline(leat_graph *g)
+{
+    int *depth = NULL, cap = 0, first = g->n_nodes;
+    leat_status s = NULL;
+    for (int i = 0; i < g->n_nodes && !s; i++) {
+        leat_node *n = g->nodes[i];
+        if (!is_call(n))
+            continue;
+        int from = g->n_nodes, d = 1 + (i >= first ? depth[i - first] : 0);
+        const char *op = n->op->def->name;
+        s = leat_function_inline(g, n);
+        while (cap < g->n_nodes - first)
+            depth = leat_xrealloc(depth, sizeof(*depth) * (size_t)(cap = cap ? cap * 2 : 64));
+        for (int k = from; k < g->n_nodes; k++)
+            depth[k - first] = d;
+        if (!s && (d > MOST_DEPTH || g->n_nodes - first > MOST_NODES))
+            s = leat_error(RESOURCE_EXHAUSTED,
+                           "Function calls go too deep at '%s' (%s): is it recursive?", n->name,
+                           op);
+    }
+    free(depth);
+    return s;
+}
