@@ -80,3 +80,14 @@ void leat_log_write(leat_log_level level, const char *file, int line, const char
     pthread_mutex_unlock(&lock);
     leat_strbuf_release(&text);
 }
+
+void leat_log_print(const char *text, const char *file, int line)
+{
+    pthread_once(&once, start);
+    pthread_mutex_lock(&lock);
+    if (sink != to_stderr && LEAT_LOG_INFO >= atomic_load(&least))
+        sink(sink_arg, LEAT_LOG_INFO, leat_source_path(file), line, text);
+    else
+        fputs(text, stderr);
+    pthread_mutex_unlock(&lock);
+}

@@ -11,6 +11,10 @@ bool leat_log_wanted(leat_log_level level);
 void leat_log_write(leat_log_level level, const char *file, int line, const char *fmt, ...)
     LEAT_PRINTF(4, 5);
 
+/* What a graph was asked to print: goes to the sink if the program has set one for level info, else
+ * to standard error as it is. */
+void leat_log_print(const char *text, const char *file, int line);
+
 #define LEAT_LOG(level, ...)                                                                       \
     do {                                                                                           \
         if (leat_log_wanted(LEAT_LOG_##level))                                                     \

@@ -1,0 +1,143 @@
+/* assert.c -- Assert, Print and PrintV2. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/log.h"
+#include "core/strbuf.h"
+#include "kernels/cpu/cpu.h"
+
+/* "[1 2 3...]" */
+static void summarize(leat_strbuf *b, const leat_tensor *t, int64_t most)
+{
+    char *text = leat_tensor_text(t, most < 0 ? t->count : most);
+    bool bare = t->shape.rank == 0;
+    leat_strbuf_printf(b, bare ? "[%s]" : "%s", text);
+    free(text);
+}
+
+static leat_status assert_run(leat_kernel *k)
+{
+    const leat_tensor *cond = leat_kernel_in(k, 0);
+    LEAT_REQUIRE(cond->shape.rank == 0 || (cond->shape.rank == 1 && cond->count == 1),
+                 INVALID_ARGUMENT, "In[0] should be a scalar: %s", leat_shape_show(&cond->shape).s);
+    if (AT(bool, cond)[0])
+        return NULL;
+    leat_strbuf text = {0};
+    int64_t most = leat_node_int(leat_kernel_node(k), "summarize");
+    for (int i = 1; i < leat_kernel_inputs(k); i++) {
+        leat_strbuf_puts(&text, i > 1 ? " " : "");
+        summarize(&text, leat_kernel_in(k, i), most);
+    }
+    leat_status s = leat_error(INVALID_ARGUMENT, "assertion failed: %s", leat_strbuf_text(&text));
+    leat_strbuf_release(&text);
+    return s;
+}
+
+typedef struct print_state {
+    atomic_llong printed;
+} print_state;
+
+static leat_status print_run(leat_kernel *k)
+{
+    const leat_node *n = leat_kernel_node(k);
+    print_state *state = leat_kernel_state(k);
+    int64_t first = leat_node_int(n, "first_n"), most = leat_node_int(n, "summarize");
+    leat_kernel_forward(k, 0, 0);
+    if (first >= 0) {
+        if (atomic_load(&state->printed) >= first || atomic_fetch_add(&state->printed, 1) >= first)
+            return NULL;
+    }
+    leat_strbuf text = {0};
+    leat_strbuf_puts(&text, leat_node_string(n, "message"));
+    for (int i = 1; i < leat_kernel_inputs(k); i++)
+        summarize(&text, leat_kernel_in(k, i), most);
+    leat_strbuf_putc(&text, '\n');
+    leat_log_print(leat_strbuf_text(&text), __FILE__, __LINE__);
+    leat_strbuf_release(&text);
+    return NULL;
+}
+
+/* ---- PrintV2 ---- */
+
+static const char *const streams[] = {"stdout", "stderr", "log(info)", "log(warning)",
+                                      "log(error)"};
+enum { N_STREAMS = sizeof(streams) / sizeof(*streams) };
+
+typedef struct print_v2_state {
+    int stream;
+} print_v2_state;
+
+static leat_status print_v2_init(const leat_node *n, void *state)
+{
+    const char *name = leat_node_string(n, "output_stream");
+    int i = 0;
+    while (i < N_STREAMS && strcmp(name, streams[i]) != 0)
+        i++;
+    LEAT_REQUIRE(i < N_STREAMS || strncmp(name, "file://", 7) == 0, INVALID_ARGUMENT,
+                 "Unknown output stream: %s, Valid streams are: stdout stderr log(info) "
+                 "log(warning) log(error), or file://<filename>",
+                 name);
+    ((print_v2_state *)state)->stream = i;
+    return NULL;
+}
+
+static leat_status append(const char *path, const char *text)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* texts do not mix */
+    pthread_mutex_lock(&lock);
+    FILE *f = fopen(path, "a");
+    bool ok = f && fputs(text, f) >= 0;
+    ok = f && fclose(f) == 0 && ok;
+    int why = errno;
+    pthread_mutex_unlock(&lock);
+    LEAT_REQUIRE(ok, UNKNOWN, "%s; %s", path, strerror(why));
+    return NULL;
+}
+
+static leat_status print_v2_run(leat_kernel *k)
+{
+    const leat_node *n = leat_kernel_node(k);
+    const leat_tensor *t = leat_kernel_in(k, 0);
+    LEAT_REQUIRE(t->shape.rank == 0, INVALID_ARGUMENT, "input must be a scalar, but has rank: %d",
+                 t->shape.rank);
+    leat_strbuf text = {0};
+    leat_strbuf_add(&text, AT(leat_string, t)->data, AT(leat_string, t)->size);
+    leat_strbuf_puts(&text, leat_node_string(n, "end"));
+    const char *all = leat_strbuf_text(&text);
+    leat_status s = NULL;
+    switch (((print_v2_state *)leat_kernel_state(k))->stream) {
+    case 0:
+        fputs(all, stdout);
+        fflush(stdout);
+        break;
+    case 1:
+        leat_log_print(all, __FILE__, __LINE__);
+        break;
+    case 2:
+        LEAT_LOG(INFO, "%s", all);
+        break;
+    case 3:
+        LEAT_LOG(WARNING, "%s", all);
+        break;
+    case 4:
+        LEAT_LOG(ERROR, "%s", all);
+        break;
+    default:
+        s = append(leat_node_string(n, "output_stream") + strlen("file://"), all);
+    }
+    leat_strbuf_release(&text);
+    return s;
+}
+
+const leat_kernel_def leat_cpu_assert[] = {
+    {.op = "Assert", .run = assert_run},
+    {.op = "Print", .run = print_run, .state_size = sizeof(print_state)},
+    {.op = "PrintV2",
+     .run = print_v2_run,
+     .init = print_v2_init,
+     .state_size = sizeof(print_v2_state)},
+    {0},
+};

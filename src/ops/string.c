@@ -1,0 +1,35 @@
+/* string.c -- StringJoin, AsString. */
+#include <leat/extend.h>
+
+/* Scalars go with everything; the others must be alike. */
+static leat_status join_shape(leat_infer *c)
+{
+    leat_shape out = leat_shape_unknown();
+    bool scalars = true;
+    for (int i = 0; i < leat_infer_inputs(c); i++) {
+        leat_shape s = leat_infer_in(c, i);
+        scalars &= s.rank == 0;
+        if (s.rank > 0)
+            LEAT_TRY(leat_shape_merge(&out, &s, &out));
+    }
+    leat_infer_out(c, 0, scalars ? leat_shape() : out);
+    return NULL;
+}
+
+const leat_op_def leat_ops_string[] = {
+    {.name = "StringJoin",
+     .inputs = "inputs: N * string",
+     .outputs = "output: string",
+     .attrs = "N: int >= 1; separator: string = ''",
+     .shape = join_shape,
+     .grad = leat_grad_missing},
+    {.name = "AsString",
+     .inputs = "input: T",
+     .outputs = "output: string",
+     .attrs = "T: {int8, int16, int32, int64, complex64, complex128, float, double, bool}; "
+              "precision: int = -1; scientific: bool = false; shortest: bool = false; "
+              "width: int = -1; fill: string = ''",
+     .shape = leat_shape_unchanged,
+     .grad = leat_grad_missing},
+    {0},
+};
