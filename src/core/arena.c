@@ -76,9 +76,10 @@ void *leat_arena_memdup(leat_arena *a, const void *p, size_t n)
 
 char *leat_arena_strndup(leat_arena *a, const char *s, size_t n)
 {
-    n = strnlen(s, n);
+    n = n ? strnlen(s, n) : 0; /* s may be NULL then, as empty bytes of messages are */
     char *copy = leat_arena_alloc(a, n + 1);
-    memcpy(copy, s, n);
+    if (n)
+        memcpy(copy, s, n);
     return copy;
 }
 
