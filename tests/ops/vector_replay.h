@@ -22,6 +22,7 @@ typedef struct vec_counts {
 /* One case while it runs. */
 typedef struct replay {
     const vec_case *c;
+    Leat__GraphDef *def; /* the case's graph */
     leat_arena *arena;
     leat_graph *graph;
     leat_session *session;
@@ -30,6 +31,37 @@ typedef struct replay {
     vec_counts *counts;
     bool verbose; /* print what is wrong */
 } replay;
+
+/* ---- which ops the graph needs ---- */
+
+static bool is_function(const replay *r, const char *name)
+{
+    const Leat__FunctionDefLibrary *l = r->def->library;
+    for (size_t i = 0; l && i < l->n_function; i++)
+        if (strcmp(l->function[i]->signature->name, name) == 0)
+            return true;
+    return false;
+}
+
+static const char *missing_among(const replay *r, Leat__NodeDef *const *nodes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!leat_op_find(nodes[i]->op) && !is_function(r, nodes[i]->op))
+            return nodes[i]->op;
+    return NULL;
+}
+
+/* The first op, also of a function, that Leat does not have. */
+static const char *missing_op(const replay *r)
+{
+    const char *op = missing_among(r, r->def->node, r->def->n_node);
+    const Leat__FunctionDefLibrary *l = r->def->library;
+    for (size_t i = 0; l && i < l->n_function && !op; i++)
+        op = missing_among(r, l->function[i]->node_def, l->function[i]->n_node_def);
+    return op ? leat_arena_strdup(r->arena, op) : NULL;
+}
+
+/* ---- what went wrong ---- */
 
 static outcome fail(const replay *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static outcome fail(const replay *r, const char *fmt, ...)
@@ -63,7 +95,7 @@ static outcome fail_status(replay *r, const char *what, leat_status s)
     const char *message = leat_status_message(s);
     const char *op = quoted(r, message, "Op type not registered '");
     const char *kernel = quoted(r, message, "No OpKernel was registered to support Op '");
-    if (op) {
+    if (op && !is_function(r, op)) {
         r->missing = op;
         o = NO_OP;
     } else if (kernel) {
@@ -88,36 +120,6 @@ static leat_tensor *tensor_of(vec_bytes b)
     leat_proto_free(p);
     LEAT_DIE_ON_ERROR(s); /* the files are ours */
     return t;
-}
-
-/* ---- which ops the graph needs ---- */
-
-static bool op_known(const Leat__GraphDef *g, const char *op)
-{
-    if (leat_op_find(op))
-        return true;
-    for (size_t i = 0; g->library && i < g->library->n_function; i++)
-        if (strcmp(g->library->function[i]->signature->name, op) == 0)
-            return true;
-    return false;
-}
-
-static const char *missing_op(replay *r)
-{
-    Leat__GraphDef *g;
-    LEAT_DIE_ON_ERROR(LEAT_UNPACK(graph_def, r->c->graph.s, r->c->graph.n, &g));
-    const char *op = NULL;
-    for (size_t i = 0; i < g->n_node && !op; i++)
-        if (!op_known(g, g->node[i]->op))
-            op = g->node[i]->op;
-    for (size_t f = 0; g->library && f < g->library->n_function; f++)
-        for (size_t i = 0; i < g->library->function[f]->n_node_def && !op; i++)
-            if (!op_known(g, g->library->function[f]->node_def[i]->op))
-                op = g->library->function[f]->node_def[i]->op;
-    if (op)
-        op = leat_arena_strdup(r->arena, op);
-    leat_proto_free(g);
-    return op;
 }
 
 /* ---- one run ---- */
@@ -361,9 +363,9 @@ static outcome vec_replay(const vec_case *c, leat_arena *arena, bool verbose, ve
                           const char **missing_out)
 {
     replay r = {.c = c, .arena = arena, .mode = "plain", .counts = counts, .verbose = verbose};
-    outcome o = PASSED;
-    if ((r.missing = missing_op(&r)))
-        o = NO_OP;
+    LEAT_DIE_ON_ERROR(LEAT_UNPACK(graph_def, c->graph.s, c->graph.n, &r.def));
+    r.missing = missing_op(&r);
+    outcome o = r.missing ? NO_OP : PASSED;
     for (int optimised = 0; optimised < 2 && o == PASSED; optimised++) {
         r.graph = leat_graph_new();
         o = replay_in(&r, optimised);
@@ -371,6 +373,7 @@ static outcome vec_replay(const vec_case *c, leat_arena *arena, bool verbose, ve
         r.session = NULL;
         leat_graph_free(r.graph);
     }
+    leat_proto_free(r.def);
     *missing_out = r.missing;
     return o;
 }

@@ -26,35 +26,46 @@ FAMILIES = ['array', 'index', 'cwise', 'reduce', 'math', 'nn', 'state', 'trainin
             'flow', 'string', 'complex', 'extra']
 
 
+def write(name, data, trying):
+    if not trying:
+        with open(os.path.join(HERE, name), 'wb') as f:
+            f.write(data)
+
+
+def show(family, size):
+    print('%-9s %3d ops %5d cases (%d values, %d errors, %d gradients) %8d bytes' % (
+        family.name, len(family.ops), len(family.cases), family.values, family.errors,
+        family.gradients, size))
+    sys.stdout.flush()
+
+
 def main(args):
-    trying = '--try' in args
-    args = [a for a in args if a != '--try']
+    only = {a for a in args if a not in FAMILIES and not a.startswith('--')}
+    trying = '--try' in args or bool(only)
     wanted = [a for a in args if a in FAMILIES] or FAMILIES
-    only = {a for a in args if a not in FAMILIES}
-    ops, failures, total, size = set(), [], 0, 0
+    families, static = [], Family('static')
     for name in wanted:
         family = Family(name)
         family.only = only
         module = importlib.import_module('gen.' + name)
         module.make(family)
-        data = family.bytes()
-        if not trying and not only:
-            with open(os.path.join(HERE, name + '.vec'), 'wb') as f:
-                f.write(data)
-        if not trying and not only and name == 'random':
-            with open(os.path.join(HERE, 'seeds.txt'), 'w') as f:
-                f.write(module.seeds_text())
-        print('%-9s %3d ops %5d cases (%d values, %d errors, %d gradients) %8d bytes' % (
-            name, len(family.ops), len(family.cases), family.values, family.errors,
-            family.gradients, len(data)))
-        if only:
-            print('   ', family.ops)
-        ops |= set(family.ops)
-        failures += family.failures
-        total += len(family.cases)
-        size += len(data)
-        sys.stdout.flush()
-    print('%-9s %3d ops %5d cases %d bytes' % ('all', len(ops), total, size))
+        families.append(family)
+        write(name + '.vec', family.bytes(), trying)
+        if name == 'random':
+            write('seeds.txt', module.seeds_text().encode(), trying)
+        show(family, len(family.bytes()))
+        for op, case, words in family.static:
+            static.add(op, case)
+            static.errors += 1
+            if '--words' in args:
+                print('   ', op, words)
+    families.append(static)
+    write('static.vec', static.bytes(), trying or wanted != FAMILIES)
+    show(static, len(static.bytes()))
+    print('%-9s %3d ops %5d cases %d bytes' % (
+        'all', len({op for f in families for op in f.ops}), sum(len(f.cases) for f in families),
+        sum(len(f.bytes()) for f in families)))
+    failures = [x for f in families for x in f.failures]
     for f in failures:
         print('FAILED', f)
     return 1 if failures else 0

@@ -19,7 +19,8 @@ File: "LEATVEC1", then per case (little-endian; str is a u32 length and bytes):
       u32 n, n xs: str tensor name, u32 kind (0 none, 1 dense, 2 IndexedSlices made dense),
                    str TensorProto expected
       u32 n, n grad_ys: str TensorProto (n is 0 for ones)
-The TensorProtos of a run that fails, and of a gradient that is none, are empty.
+The TensorProtos of a run that fails, and of a gradient that is none, are empty. The cases of the
+family static fail already when the graph is imported.
 """
 
 import struct
@@ -121,6 +122,7 @@ class Builder(object):
         self.seed = zlib.crc32(name.encode())
         self.rng = np.random.RandomState(self.seed)
         self.feeds = []  # (placeholder, value)
+        self.indices = set()  # names of the nodes fed by index()
         self.runs = []   # dicts: fetches, targets, feeds, error
         self.grads = []  # (ys, xs, grad_ys kind)
 
@@ -177,7 +179,9 @@ class Builder(object):
         value = array(value, dtype)
         if const:
             return tf.constant(value, dtype, name='c')
-        return self.feed(value, dtype, 'known' if static is None else static)
+        p = self.feed(value, dtype, 'known' if static is None else static)
+        self.indices.add(p.op.name)
+        return p
 
     def run(self, fetches=(), targets=(), feeds=None, error=None):
         """One session.run. error: words of the message that is expected, or ANY."""
@@ -220,7 +224,38 @@ def inferred_shapes(graph, b):
     names = sorted({t.name for r in b.runs for t in r['fetches']})
     with tf.Graph().as_default():
         out = tf.import_graph_def(graph, return_elements=names, name='')
-    return {n: t.shape.as_proto().SerializeToString(deterministic=True) for n, t in zip(names, out)}
+    return {n: t.shape for n, t in zip(names, out)}
+
+
+def shape_proto(shape, actual):
+    """The inferred shape; unknown where it contradicts what came (batches of GatherV2 do)."""
+    if actual is not None and not shape.is_compatible_with(actual):
+        shape = tf.TensorShape(None)
+    return shape.as_proto().SerializeToString(deterministic=True)
+
+
+def static_error(graph, b):
+    """The graph with all fed shapes known and all fed indices constant, and what shape inference
+    then says against it when it is imported: None if nothing."""
+    g = tf1.GraphDef()
+    g.CopyFrom(graph)
+    values = {p.op.name: (v, p.dtype) for p, v in b.feeds}
+    for n in g.node:
+        if n.name not in values or n.op != 'Placeholder':
+            continue
+        v, dtype = values[n.name]
+        if n.name in b.indices:
+            n.op = 'Const'
+            del n.attr['shape']
+            n.attr['value'].tensor.ParseFromString(tensor_proto(v, dtype))
+        else:
+            n.attr['shape'].shape.CopyFrom(tf.TensorShape(v.shape).as_proto())
+    try:
+        with tf.Graph().as_default():
+            tf.import_graph_def(g, name='')
+    except ValueError as e:
+        return g, str(e).split(" for '")[0].split('\n')[0]
+    return None
 
 
 class Family(object):
@@ -234,6 +269,11 @@ class Family(object):
         self.values = self.errors = self.gradients = 0
         self.failures = []
         self.only = None  # op names to restrict to, for trying things out
+        self.static = []  # for the family of errors that shape inference finds
+
+    def add(self, op, case):
+        self.cases.append(case)
+        self.ops[op] = self.ops.get(op, 0) + 1
 
     def case(self, name, op, build, tol=EXACT, error=None, grad=False):
         """build(b) -> the tensors to fetch, or none if it called b.run itself. tol is EXACT,
@@ -246,11 +286,24 @@ class Family(object):
             if name in self.names:
                 raise ValueError('two cases of this name')
             self.names.add(name)
-            self.cases.append(self._make(name, op, build, tol, error, grad))
-            self.ops[op] = self.ops.get(op, 0) + 1
+            self.add(op, self._make(name, op, build, tol, error, grad))
         except Exception as e:  # reported together at the end
             self.failures.append('%s %s: %s: %s' % (self.name, name, type(e).__name__,
                                                     str(e).split('\n')[0][:400]))
+
+    def _add_static(self, name, op, graph, b):
+        found = static_error(graph, b)
+        if found is None:
+            return
+        feeds = [(p, v) for p, v in b.feeds if p.op.name not in b.indices]
+        fetches = [_str(t.name) + _str(b'') + _str(b'') for t in b.runs[0]['fetches']]
+        targets = [_str(t.op.name if isinstance(t, tf.Tensor) else t.name)
+                   for t in b.runs[0]['targets']]
+        run = _list([]) + _list(targets) + _list(fetches) + struct.pack('<I', 3) + _str(found[1])
+        body = (_str(name + '/static') + _str(op) +
+                _str(found[0].SerializeToString(deterministic=True)) + struct.pack('<If', 0, 1.0) +
+                _feed_list(feeds) + _list([run]) + _list([]))
+        self.static.append((op, struct.pack('<I', len(body)) + body, found[1]))
 
     def _build(self, name, build, error, grad):
         b = Builder(name)
@@ -273,6 +326,8 @@ class Family(object):
                 raise ValueError('the graph does not hold the op')
             shapes = inferred_shapes(graph, b)
             runs, values = self._run_all(g, b, shapes)
+            if error and len(b.runs) == 1:
+                self._add_static(name, op, graph, b)
         grads = self._gradients(name, build, grad, b, values) if b.grads else []
         body = (_str(name) + _str(op) + _str(graph.SerializeToString(deterministic=True)) +
                 struct.pack('<If', {EXACT: 0, VALUES: 2}.get(tol, 1), max(tol, 1.0)) +
@@ -313,8 +368,8 @@ class Family(object):
                     if code == 0:
                         values[t.name] = got[i]
                     proto = tensor_proto(got[i], t.dtype) if code == 0 else b''
-                    fetches.append(_str(t.name) + _str(proto) +
-                                   _str(shapes[t.name]))
+                    fetches.append(_str(t.name) + _str(proto) + _str(shape_proto(
+                        shapes[t.name], None if code else np.shape(got[i]))))
                 records.append(_feed_list(r['feeds']) + _list(_str(t.name) for t in targets) +
                                _list(fetches) + struct.pack('<I', code) + _str(words))
         return records, values
