@@ -1,15 +1,17 @@
 /* arg_reduce.c -- ArgMax and ArgMin: x seen as (outer, along, inner). The first of equals wins; a
  * NaN compares with nothing, and so wins only if all are NaN. */
 #include "kernels/cpu/arith.h"
+#include "kernels/cpu/reduce.h"
 
 typedef struct arg_args {
     const leat_tensor *x;
     leat_tensor *y;
     bool least;
+    leat_reduce_fn fn; /* finds the greatest or least of a long row */
     int64_t along, inner;
 } arg_args;
 
-enum { TILE = 512 };
+enum { TILE = 512, LONG = 48 };
 
 /* best and at: the best so far of each column, and its row. */
 #define ARG_TILE(name, dtype, T)                                                                   \
@@ -30,6 +32,62 @@ enum { TILE = 512 };
         }                                                                                          \
     }
 LEAT_Y_REAL(ARG_TILE, )
+
+/* One row: in a long one, the greatest is found first, then where it is. */
+#define ARG_ROW(name, dtype, T)                                                                    \
+    static int64_t row_##T(const T *x, int64_t n, bool least, leat_reduce_fn fn)                   \
+    {                                                                                              \
+        T best = x[0];                                                                             \
+        int64_t at = 0;                                                                            \
+        if (n < LONG) {                                                                            \
+            for (int64_t i = 1; i < n; i++) {                                                      \
+                const bool better = least ? x[i] < best : x[i] > best;                             \
+                if (better || (best != best && x[i] == x[i])) {                                    \
+                    best = x[i];                                                                   \
+                    at = i;                                                                        \
+                }                                                                                  \
+            }                                                                                      \
+            return at;                                                                             \
+        }                                                                                          \
+        fn(x, n, 1, 1, &best);                                                                     \
+        for (; at + 16 <= n; at += 16) {                                                           \
+            int same = 0;                                                                          \
+            for (int j = 0; j < 16; j++)                                                           \
+                same |= x[at + j] == best;                                                         \
+            if (same)                                                                              \
+                break;                                                                             \
+        }                                                                                          \
+        for (; at < n; at++)                                                                       \
+            if (x[at] == best)                                                                     \
+                return at;                                                                         \
+        return 0; /* all are NaN */                                                                \
+    }
+LEAT_Y_REAL(ARG_ROW, )
+
+#define ROW_CASE(name, dtype, T)                                                                   \
+    case LEAT_##dtype:                                                                             \
+        return row_##T(AT(T, a->x) + o * a->along, a->along, a->least, a->fn);
+
+static int64_t row(const arg_args *a, int64_t o)
+{
+    switch (a->x->dtype) {
+        LEAT_Y_REAL(ROW_CASE, )
+    default:
+        return 0;
+    }
+}
+
+static void rows_part(void *arg, int64_t begin, int64_t end)
+{
+    const arg_args *a = arg;
+    for (int64_t o = begin; o < end; o++) {
+        const int64_t at = row(a, o);
+        if (a->y->dtype == LEAT_INT64)
+            AT(int64_t, a->y)[o] = at;
+        else
+            AT(int32_t, a->y)[o] = (int32_t)at;
+    }
+}
 
 #define ARG_CASE(name, dtype, T)                                                                   \
     case LEAT_##dtype:                                                                             \
@@ -85,6 +143,11 @@ static leat_status arg_reduce(leat_kernel *k, bool least)
     LEAT_TRY(leat_kernel_out(k, 0, &out, &a.y));
     if (!a.x->count)
         return NULL;
+    if (a.inner == 1) {
+        a.fn = leat_reduce_find(least ? LEAT_REDUCE_MIN : LEAT_REDUCE_MAX, a.x->dtype);
+        leat_kernel_for(k, outer, 5 + 0.5 * (double)a.along, rows_part, &a);
+        return NULL;
+    }
     const int64_t tiles = (a.inner + TILE - 1) / TILE;
     leat_kernel_for(k, outer * tiles, (double)a.along * (a.inner < TILE ? a.inner : TILE), part,
                     &a);

@@ -20,6 +20,13 @@ enum { PART = 1 << 16 }; /* elements worth a thread's while */
 static void pass_part(void *arg, int64_t begin, int64_t end)
 {
     const pass_args *p = arg;
+    if (p->tiles == 1 && p->chunks == 1) {
+        const size_t step = (size_t)(p->along * p->inner) * p->size;
+        const size_t y_step = (size_t)p->inner * p->size;
+        for (int64_t i = begin; i < end; i++)
+            p->fn(p->x + (size_t)i * step, p->along, p->inner, p->inner, p->y + (size_t)i * y_step);
+        return;
+    }
     for (int64_t i = begin; i < end; i++) {
         const int64_t c = i % p->tiles * p->tile, oc = i / p->tiles;
         const int64_t r = oc % p->chunks * p->chunk, o = oc / p->chunks;

@@ -1,8 +1,8 @@
 /* reduce_fn.c -- the loops of reductions, for each operation and type.
  *
  * Rows are taken four at a time, so that the sum so far is read and written once for four numbers.
- * Where rows are short (a sum of all elements has rows of one), several of them are taken as one
- * wide row, and that one is folded at the end.
+ * Where they are short, several are taken as one wide row, which is folded at the end. Where they
+ * have one element, that is one long row: its sums are kept in registers.
  */
 #include "kernels/cpu/arith.h"
 #include "kernels/cpu/reduce.h"
@@ -11,6 +11,7 @@ enum {
     LANES = 256, /* elements of a wide row */
     TILE = 1024, /* columns at a time: sums so far stay in the nearest cache */
     BLOCK = 256, /* rows that are summed before they are added to the sums so far */
+    ROW = 8192,  /* the same, of rows of one element */
 };
 
 #define OP_sum(T, a, b) (T)((LEAT_WIDE(T))(a) + (LEAT_WIDE(T))(b))
@@ -32,8 +33,7 @@ enum {
         y = OP_##op(T, m3, d);                                                                     \
     }
 
-/* add: y[c] = y[c] op x's rows. fold: a wide row of m short ones becomes one.
- * block: rows, a tile of columns, into y. */
+/* none: what leaves others as they are; FOUR: TREE or CHAIN. */
 #define REDUCER(op, T, none, FOUR)                                                                 \
     static void op##_add_##T(T *restrict y, const T *restrict x, int64_t rows, int64_t ld,         \
                              int64_t k)                                                            \
@@ -57,6 +57,34 @@ enum {
             y[i] = none;                                                                           \
         op##_add_##T(y, x, rows, ld, k);                                                           \
     }                                                                                              \
+    /* One row: 32 sums side by side, then 8, then what is left. */                                \
+    static T op##_row_##T(const T *x, int64_t n)                                                   \
+    {                                                                                              \
+        T s[32], t = none;                                                                         \
+        if (n >= 32) {                                                                             \
+            for (int j = 0; j < 32; j++)                                                           \
+                s[j] = none;                                                                       \
+            for (; n >= 32; n -= 32, x += 32)                                                      \
+                for (int j = 0; j < 32; j++)                                                       \
+                    s[j] = OP_##op(T, s[j], x[j]);                                                 \
+            for (int j = 0; j < 16; j++)                                                           \
+                s[j] = OP_##op(T, s[j], s[j + 16]);                                                \
+            for (int j = 0; j < 8; j++)                                                            \
+                s[j] = OP_##op(T, s[j], s[j + 8]);                                                 \
+        } else {                                                                                   \
+            for (int j = 0; j < 8; j++)                                                            \
+                s[j] = none;                                                                       \
+        }                                                                                          \
+        for (; n >= 8; n -= 8, x += 8)                                                             \
+            for (int j = 0; j < 8; j++)                                                            \
+                s[j] = OP_##op(T, s[j], x[j]);                                                     \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            t = OP_##op(T, t, x[i]);                                                               \
+        for (int j = 0; j < 4; j++)                                                                \
+            s[j] = OP_##op(T, s[j], s[j + 4]);                                                     \
+        FOUR(op, T, t, s[0], s[1], s[2], s[3])                                                     \
+        return t;                                                                                  \
+    }                                                                                              \
     /* Short rows without gaps, rows * k <= BLOCK * LANES. */                                      \
     static void op##_short_##T(const T *x, int64_t rows, int64_t k, T *y)                          \
     {                                                                                              \
@@ -66,15 +94,24 @@ enum {
             m *= 2;                                                                                \
         const int64_t w = m * k, n = rows / m;                                                     \
         op##_block_##T(x, n, w, w, wide);                                                          \
+        op##_add_##T(wide, x + n * w, 1, 0, (rows - n * m) * k);                                   \
         for (; m > 1; m /= 2)                                                                      \
             op##_add_##T(wide, wide + m / 2 * k, 1, 0, m / 2 * k);                                 \
         memcpy(y, wide, sizeof(T) * (size_t)k);                                                    \
-        op##_add_##T(y, x + n * w, rows - n * (w / k), k, k);                                      \
     }                                                                                              \
     static void op##_rows_##T(const void *x_, int64_t rows, int64_t ld, int64_t k, void *y_)       \
     {                                                                                              \
         const T *x = x_;                                                                           \
         T *y = y_;                                                                                 \
+        if (k == 1 && ld == 1) {                                                                   \
+            T sum = op##_row_##T(x, rows < ROW ? rows : ROW);                                      \
+            for (int64_t r = ROW; r < rows; r += ROW) {                                            \
+                const T part = op##_row_##T(x + r, rows - r < ROW ? rows - r : ROW);               \
+                sum = OP_##op(T, sum, part);                                                       \
+            }                                                                                      \
+            *y = sum;                                                                              \
+            return;                                                                                \
+        }                                                                                          \
         if (k <= LANES / 2 && ld == k) {                                                           \
             const int64_t most = BLOCK * LANES / k;                                                \
             T part[LANES / 2];                                                                     \

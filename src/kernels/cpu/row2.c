@@ -66,32 +66,58 @@ typedef struct walk_args {
 enum { CHUNK = 512 }; /* elements that are gathered at a time where rows are short */
 
 /* The operand's elements [begin, begin + n) of the output's order, copied next to each other. */
-static void gather(const leat_broadcast *c, const int64_t *step, const char *src, int64_t size,
-                   int64_t begin, int64_t n, char *dst)
-{
-    int64_t at[LEAT_MAX_RANK], from = 0, rest = begin;
-    for (int d = c->rank - 1; d >= 0; d--) {
-        at[d] = rest % c->dim[d];
-        rest /= c->dim[d];
-        from += at[d] * step[d];
+#define GATHER(T)                                                                                  \
+    static void gather_##T(const leat_broadcast *c, const int64_t *step, const T *src,             \
+                           int64_t begin, int64_t n, T *dst)                                       \
+    {                                                                                              \
+        int64_t at[LEAT_MAX_RANK], from = 0, rest = begin;                                         \
+        for (int d = c->rank - 1; d >= 0; d--) {                                                   \
+            at[d] = rest % c->dim[d];                                                              \
+            rest /= c->dim[d];                                                                     \
+            from += at[d] * step[d];                                                               \
+        }                                                                                          \
+        const int last = c->rank - 1;                                                              \
+        const int64_t width = c->dim[last], by = step[last];                                       \
+        int64_t i = at[last];                                                                      \
+        while (n > 0) {                                                                            \
+            const int64_t row = width - i < n ? width - i : n;                                     \
+            for (int64_t j = 0; j < row; j++, from += by)                                          \
+                dst[j] = src[from];                                                                \
+            dst += row;                                                                            \
+            n -= row;                                                                              \
+            i = 0;                                                                                 \
+            from += step[last - 1] - by * width;                                                   \
+            for (int d = last - 1; d > 0 && ++at[d] == c->dim[d]; d--) {                           \
+                from += step[d - 1] - step[d] * c->dim[d];                                         \
+                at[d] = 0;                                                                         \
+            }                                                                                      \
+        }                                                                                          \
     }
-    const int last = c->rank - 1;
-    while (n > 0) {
-        int64_t row = c->dim[last] - at[last];
-        row = row < n ? row : n;
-        switch (size) {
-            LEAT_SIZE_CASES(for (int64_t i = 0; i < row; i++)((T *)dst)[i] =
-                                ((const T *)src)[from + i * step[last]])
-        }
-        dst += row * size;
-        n -= row;
-        from += row * step[last];
-        at[last] += row;
-        for (int d = last; d > 0 && at[d] == c->dim[d]; d--) {
-            from += step[d - 1] - step[d] * c->dim[d];
-            at[d] = 0;
-            at[d - 1]++;
-        }
+GATHER(uint8_t)
+GATHER(uint16_t)
+GATHER(uint32_t)
+GATHER(uint64_t)
+GATHER(leat_16bytes)
+
+static void gather(const leat_broadcast *c, const int64_t *step, const void *src, int64_t size,
+                   int64_t begin, int64_t n, void *dst)
+{
+    switch (size) {
+    case 1:
+        gather_uint8_t(c, step, src, begin, n, dst);
+        break;
+    case 2:
+        gather_uint16_t(c, step, src, begin, n, dst);
+        break;
+    case 4:
+        gather_uint32_t(c, step, src, begin, n, dst);
+        break;
+    case 8:
+        gather_uint64_t(c, step, src, begin, n, dst);
+        break;
+    default:
+        gather_leat_16bytes(c, step, src, begin, n, dst);
+        break;
     }
 }
 
@@ -104,22 +130,41 @@ static bool contiguous(const leat_broadcast *c, const int64_t *step)
     return true;
 }
 
-/* Rows of a few elements: the operand that is repeated is spelled out, a chunk at a time. */
+/* An operand whose elements are the same for each of the innermost rows. */
+static bool periodic(const leat_broadcast *c, const int64_t *step)
+{
+    for (int d = 0; d < c->rank - 1; d++)
+        if (step[d])
+            return false;
+    return true;
+}
+
+/* Rows of a few elements: the operand that is repeated is spelled out, a chunk at a time. Chunks
+ * are whole numbers of rows, so what repeats with every row is spelled out once. */
 static void walk_short(walk_args *w, int64_t begin, int64_t end)
 {
     const leat_broadcast *c = w->c;
-    _Alignas(LEAT_ALIGN) char abuf[CHUNK * 16], bbuf[CHUNK * 16];
-    const bool a_whole = contiguous(c, c->a_step), b_whole = contiguous(c, c->b_step);
-    bool ok = true;
-    for (; begin < end; begin += CHUNK) {
-        const int64_t n = end - begin < CHUNK ? end - begin : CHUNK;
-        if (!a_whole)
-            gather(c, c->a_step, w->a, w->in_size, begin, n, abuf);
-        if (!b_whole)
-            gather(c, c->b_step, w->b, w->in_size, begin, n, bbuf);
-        ok &=
-            w->fn(a_whole ? w->a + begin * w->in_size : abuf, false,
-                  b_whole ? w->b + begin * w->in_size : bbuf, false, w->z + begin * w->out_size, n);
+    _Alignas(LEAT_ALIGN) char buf[2][CHUNK * 16];
+    const int64_t *step[2] = {c->a_step, c->b_step};
+    const char *in[2] = {w->a, w->b};
+    const int64_t chunk = CHUNK / c->dim[c->rank - 1] * c->dim[c->rank - 1];
+    bool whole[2], once[2], ok = true;
+    for (int i = 0; i < 2; i++) {
+        whole[i] = contiguous(c, step[i]);
+        once[i] = periodic(c, step[i]);
+        if (once[i])
+            gather(c, step[i], in[i], w->in_size, begin, end - begin < chunk ? end - begin : chunk,
+                   buf[i]);
+    }
+    for (; begin < end; begin += chunk) {
+        const int64_t n = end - begin < chunk ? end - begin : chunk;
+        const void *x[2];
+        for (int i = 0; i < 2; i++) {
+            if (!whole[i] && !once[i])
+                gather(c, step[i], in[i], w->in_size, begin, n, buf[i]);
+            x[i] = whole[i] ? in[i] + begin * w->in_size : buf[i];
+        }
+        ok &= w->fn(x[0], false, x[1], false, w->z + begin * w->out_size, n);
     }
     if (!ok)
         atomic_store_explicit(&w->bad, true, memory_order_relaxed);
