@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/half.h"
 #include "runtime/kernel_int.h"
 
 static bool is_small(const leat_tensor *t)
@@ -15,22 +16,19 @@ static bool is_small(const leat_tensor *t)
 static leat_status widen(leat_kernel *k, const leat_tensor *t, leat_tensor **out)
 {
     LEAT_TRY(leat_tensor_alloc(k->device->allocator, LEAT_FLOAT, &t->shape, out));
-    float *y = (*out)->data;
-    for (int64_t i = 0; i < t->count; i++)
-        y[i] = t->dtype == LEAT_HALF ? leat_half_to_float(((leat_half *)t->data)[i])
-                                     : leat_bfloat16_to_float(((leat_bfloat16 *)t->data)[i]);
+    if (t->dtype == LEAT_HALF)
+        leat_halves_to_floats(t->data, (*out)->data, t->count);
+    else
+        leat_bfloat16s_to_floats(t->data, (*out)->data, t->count);
     return NULL;
 }
 
 static void narrow(const leat_tensor *from, leat_tensor *to)
 {
-    const float *x = from->data;
-    for (int64_t i = 0; i < to->count; i++) {
-        if (to->dtype == LEAT_HALF)
-            ((leat_half *)to->data)[i] = leat_half_from_float(x[i]);
-        else
-            ((leat_bfloat16 *)to->data)[i] = leat_bfloat16_from_float(x[i]);
-    }
+    if (to->dtype == LEAT_HALF)
+        leat_halves_from_floats(from->data, to->data, to->count);
+    else
+        leat_bfloat16s_from_floats(from->data, to->data, to->count);
 }
 
 static leat_status store_outputs(leat_kernel *k, leat_kernel *sub)

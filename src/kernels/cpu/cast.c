@@ -4,6 +4,7 @@
  * narrowed to the type at hand. half and bfloat16 go by way of float, a tile at a time; so do
  * complex numbers by way of their real parts.
  */
+#include "core/half.h"
 #include "kernels/cpu/arith.h"
 
 /* ---- One value ---- */
@@ -81,38 +82,30 @@ static leat_dtype plain(leat_dtype t)
 
 static void to_plain(leat_dtype t, const void *x, void *y, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++)
-        switch (t) {
-        case LEAT_HALF:
-            ((float *)y)[i] = leat_half_to_float(((const leat_half *)x)[i]);
-            break;
-        case LEAT_BFLOAT16:
-            ((float *)y)[i] = leat_bfloat16_to_float(((const leat_bfloat16 *)x)[i]);
-            break;
-        case LEAT_COMPLEX64:
+    if (t == LEAT_HALF)
+        leat_halves_to_floats(x, y, n);
+    else if (t == LEAT_BFLOAT16)
+        leat_bfloat16s_to_floats(x, y, n);
+    else if (t == LEAT_COMPLEX64)
+        for (int64_t i = 0; i < n; i++)
             ((float *)y)[i] = ((const leat_complex64 *)x)[i].re;
-            break;
-        default:
+    else
+        for (int64_t i = 0; i < n; i++)
             ((double *)y)[i] = ((const leat_complex128 *)x)[i].re;
-        }
 }
 
 static void from_plain(leat_dtype t, const void *x, void *y, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++)
-        switch (t) {
-        case LEAT_HALF:
-            ((leat_half *)y)[i] = leat_half_from_float(((const float *)x)[i]);
-            break;
-        case LEAT_BFLOAT16:
-            ((leat_bfloat16 *)y)[i] = leat_bfloat16_from_float(((const float *)x)[i]);
-            break;
-        case LEAT_COMPLEX64:
+    if (t == LEAT_HALF)
+        leat_halves_from_floats(x, y, n);
+    else if (t == LEAT_BFLOAT16)
+        leat_bfloat16s_from_floats(x, y, n);
+    else if (t == LEAT_COMPLEX64)
+        for (int64_t i = 0; i < n; i++)
             ((leat_complex64 *)y)[i] = (leat_complex64){((const float *)x)[i], 0};
-            break;
-        default:
+    else
+        for (int64_t i = 0; i < n; i++)
             ((leat_complex128 *)y)[i] = (leat_complex128){((const double *)x)[i], 0};
-        }
 }
 
 /* Clears the low bits of each mantissa that the smaller type has no room for. */
