@@ -130,6 +130,8 @@ def gather(f):
                     f.case(name, 'Gather', lambda b: raw.Gather(
                         params=b.rand(shape, t), indices=indices(b, i, n, it, False),
                         validate_indices=len(i) != 1), 2 if t == FLOAT else 0, grad=t == FLOAT)
+    # Without a constant axis TensorFlow infers a wrong rank; where the axis is not the first dim
+    # behind the batch's, its gradient is wrong.
     for shape, i, axis, batch in [((2, 5), (2, 3), 1, 1), ((2, 3, 4), (2, 3, 2), 2, 2),
                                   ((2, 3, 4), (2, 2), 2, 1),
                                   ((2, 3, 4), (2, 2), 1, 1), ((2, 3, 4), (2, 2), -1, 1),
@@ -137,7 +139,7 @@ def gather(f):
         f.case('batch/%s_%s_%d_%d' % (text(shape), text(i), axis, batch), 'GatherV2',
                lambda b: raw.GatherV2(
             params=b.rand(shape, FLOAT), indices=indices(b, i, shape[axis], tf.int32, False),
-            axis=b.index(axis), batch_dims=batch), 2, grad=batch >= 0)
+            axis=b.index(axis, const=True), batch_dims=batch), 2, grad=batch == axis)
     for it in (tf.int32, tf.int64):
         f.case('bad/%s/high' % name_of(it), 'GatherV2', lambda b: raw.GatherV2(
             params=b.rand((3, 2), FLOAT), indices=b.feed([0, 3], it), axis=b.index(0)),
