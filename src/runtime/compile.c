@@ -5,6 +5,7 @@
 #include "runtime/plan.h"
 
 static leat_status (*const passes[])(leat_compile *c) = {
+    leat_pass_reread,
     leat_pass_place,
 };
 
