@@ -206,26 +206,31 @@ leat_out leat_clip_by_value_at(leat_loc at, leat_out x, double low, double high)
     return leat_op_of(at, "Maximum", above, 2, LEAT_ARGS());
 }
 
-/* One NoOp a device, so that a device's completions are counted there, then one over these. */
+static int by_device(const void *a, const void *b)
+{
+    return strcmp((*(leat_node *const *)a)->device, (*(leat_node *const *)b)->device);
+}
+
+/* One NoOp a device, so that a device's completions are counted there. Fills args. */
 static void group_by_device(leat_loc at, leat_graph *g, const leat_out *x, int n, leat_arg *args)
 {
-    int k = 0;
-    for (int i = 0; i < n; i++) {
-        bool first = leat_out_ok(x[i]);
-        for (int j = 0; j < i; j++)
-            first &= !leat_out_ok(x[j]) || strcmp(x[j].node->device, x[i].node->device) != 0;
-        if (!first)
-            continue;
-        leat_arg *mine = leat_new_array(leat_arg, n + 2);
-        int m = 0;
-        for (int j = i; j < n; j++)
-            if (leat_out_ok(x[j]) && strcmp(x[j].node->device, x[i].node->device) == 0)
-                mine[m++] = leat_after(x[j]);
-        leat_device_enter(g, x[i].node->device);
+    leat_node **nodes = leat_new_array(leat_node *, n + 1);
+    leat_arg *mine = leat_new_array(leat_arg, n + 1);
+    int n_nodes = 0, k = 0;
+    for (int i = 0; i < n; i++)
+        if (x[i].node)
+            nodes[n_nodes++] = x[i].node;
+    qsort(nodes, (size_t)n_nodes, sizeof(*nodes), by_device);
+    for (int i = 0, end; i < n_nodes; i = end) {
+        for (end = i; end < n_nodes && by_device(&nodes[i], &nodes[end]) == 0; end++)
+            mine[end - i] = leat_after((leat_out){nodes[end], -1});
+        mine[end - i] = (leat_arg){0};
+        leat_device_enter(g, nodes[i]->device);
         args[k++] = leat_after(leat_op_at(at, g, "NoOp", mine));
         leat_device_leave(g);
-        free(mine);
     }
+    free(nodes);
+    free(mine);
 }
 
 leat_out leat_group_at(leat_loc at, leat_graph *g, const leat_out *x, int n, const char *name)

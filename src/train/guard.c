@@ -75,15 +75,20 @@ typedef struct guard {
     int n_stack, cap_stack;
 } guard;
 
-/* Nodes that are safe whatever is initialised, or that say themselves what is. */
+/* Nodes that are safe whatever is initialised, or that say themselves what is. A handle's read is
+ * one, unless it is of the variable itself: that is what is to be replaced. */
 static bool is_safe(const leat_node *n)
 {
-    static const char *const safe[] = {"IsVariableInitialized", "VarIsInitializedOp",
-                                       "ReadVariableOp", "If"};
-    for (size_t i = 0; i < sizeof(safe) / sizeof(*safe); i++)
-        if (leat_node_is(n, safe[i]))
-            return true;
-    return false;
+    return leat_node_is(n, "IsVariableInitialized") || leat_node_is(n, "VarIsInitializedOp") ||
+           leat_node_is(n, "If") ||
+           (leat_node_is(n, "ReadVariableOp") && !leat_node_is(n->in[0].node, "VarHandleOp"));
+}
+
+/* Where a variable's value enters: its reference, or the read of its handle. */
+static bool is_source(leat_node *n, leat_variable_nodes *v)
+{
+    return n->n_out && leat_variable_find((leat_out){n, 0}, v) && v->init &&
+           (v->resource ? leat_node_is(n, "ReadVariableOp") : v->self == n);
 }
 
 /* False if the value depends on itself, by way of a loop. */
@@ -139,12 +144,11 @@ static leat_status copy_node(guard *u, leat_node *n)
 static leat_status replace(guard *u, leat_node *n)
 {
     leat_variable_nodes v;
-    leat_out self = {n, 0};
     if (is_safe(n))
         return NULL;
-    if (n->n_out && leat_variable_find(self, &v) && v.self == n) {
-        leat_out x = v.init ? leat_variable_initialized_value(self) : self;
-        u->instead[n->id] = leat_out_ok(x) && x.node != n ? x.node : NULL;
+    if (is_source(n, &v)) {
+        leat_out x = leat_variable_initialized_value((leat_out){v.self, 0});
+        u->instead[n->id] = leat_out_ok(x) ? x.node : NULL;
         return NULL;
     }
     bool changed = false;

@@ -1,0 +1,270 @@
+/* The graphs that the functions of train.h and variable.h build are those of TensorFlow 1.15, node
+ * by node: names, ops, inputs, devices, colocation. data/ was written by make_graphs.py. Nodes of
+ * gradients are not compared here, only that they are used where TensorFlow uses them. */
+#include <leat/train.h>
+
+#include "core/strbuf.h"
+#include "graph/graph_int.h"
+#include "test.h"
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void put_input(leat_strbuf *b, const char *name, int index, bool control)
+{
+    if (strncmp(name, "gradients", 9) == 0)
+        leat_strbuf_printf(b, "%sgradients", control ? "^" : "");
+    else
+        leat_strbuf_printf(b, "%s%s", control ? "^" : "", name);
+    if (index > 0 && strncmp(name, "gradients", 9) != 0)
+        leat_strbuf_printf(b, ":%d", index);
+}
+
+/* A node as a line of data/. */
+static char *line_of(const leat_node *n)
+{
+    leat_strbuf b = {0};
+    leat_strbuf_printf(&b, "%s %s [", n->name, n->op->def->name);
+    for (int i = 0; i < n->n_in; i++) {
+        leat_strbuf_puts(&b, i ? "," : "");
+        put_input(&b, n->in[i].node->name, n->in[i].index, false);
+    }
+    char **controls = calloc((size_t)n->n_controls + 1, sizeof(char *));
+    for (int i = 0; i < n->n_controls; i++)
+        controls[i] = (char *)n->controls[i]->name;
+    qsort(controls, (size_t)n->n_controls, sizeof(char *), by_text);
+    for (int i = 0; i < n->n_controls; i++) {
+        leat_strbuf_puts(&b, n->n_in + i ? "," : "");
+        put_input(&b, controls[i], 0, true);
+    }
+    free(controls);
+    leat_strbuf_printf(&b, "] %s ", n->device[0] ? n->device : "-");
+    const leat_attr *a = leat_node_attr(n, "_class");
+    for (int i = 0; a && i < a->n; i++)
+        leat_strbuf_printf(&b, "%s%s", i ? "," : "", a->strings[i]);
+    leat_strbuf_puts(&b, a ? "" : "-");
+    return leat_strbuf_take(&b);
+}
+
+/* Nodes that are not compared. Large constants are made when the graph runs. */
+static bool ignored(const char *line)
+{
+    const char *constant = strstr(line, "Adagrad/Initializer/Const");
+    return strncmp(line, "gradients", 9) == 0 || (constant && constant < line + strcspn(line, " "));
+}
+
+/* Inputs that are gradients lose the rest of their names. */
+static void shorten(char *line)
+{
+    for (char *p = strstr(line + 1, "gradients"); p; p = strstr(p + 1, "gradients")) {
+        char *end = p + strcspn(p, ",] ");
+        memmove(p + 9, end, strlen(end) + 1);
+    }
+}
+
+static char **read_lines(const char *name, int *n)
+{
+    char path[1024], buf[4096], **v = calloc(2000, sizeof(char *));
+    snprintf(path, sizeof(path), "%s/tests/train/data/%s.txt", LEAT_SOURCE_DIR, name);
+    FILE *f = fopen(path, "r");
+    CHECK(f != NULL);
+    *n = 0;
+    while (f && fgets(buf, sizeof(buf), f)) {
+        buf[strcspn(buf, "\n")] = 0;
+        if (ignored(buf))
+            continue;
+        shorten(buf);
+        v[(*n)++] = strdup(buf);
+    }
+    if (f)
+        fclose(f);
+    qsort(v, (size_t)*n, sizeof(char *), by_text);
+    return v;
+}
+
+static void compare(leat_graph *g, const char *name)
+{
+    int n_want, n_got = 0;
+    CHECK_OK(leat_graph_status(g));
+    char **want = read_lines(name, &n_want), **got = calloc((size_t)g->n_nodes + 1, sizeof(char *));
+    for (int i = 0; i < g->n_nodes; i++)
+        if (!ignored(g->nodes[i]->name))
+            got[n_got++] = line_of(g->nodes[i]);
+    qsort(got, (size_t)n_got, sizeof(char *), by_text);
+    int i = 0, k = 0;
+    while (i < n_want || k < n_got) {
+        int order = i == n_want ? 1 : k == n_got ? -1 : strcmp(want[i], got[k]);
+        if (order < 0)
+            test_failures++, printf("%s: missing    %s\n", name, want[i]);
+        if (order > 0)
+            test_failures++, printf("%s: unexpected %s\n", name, got[k]);
+        i += order <= 0;
+        k += order >= 0;
+    }
+    for (i = 0; i < n_want; i++)
+        free(want[i]);
+    for (k = 0; k < n_got; k++)
+        free(got[k]);
+    free(want);
+    free(got);
+    leat_graph_free(g);
+}
+
+static leat_out net(leat_graph *g)
+{
+    leat_out x = leat_placeholder(g, LEAT_FLOAT, leat_shape(-1, 784), leat_name("x"));
+    leat_out w = leat_variable(g, "hid_w",
+                               leat_truncated_normal(g, leat_shape(784, 10), .stddev = 1.0 / 28));
+    leat_out b = leat_variable(g, "hid_b", leat_zeros(g, LEAT_FLOAT, leat_shape(10)));
+    return leat_reduce_sum(leat_relu(leat_xw_plus_b(x, w, b)));
+}
+
+static void adam(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out step = leat_global_step(g);
+    leat_optimizer *opt = leat_adam(.learning_rate = 0.01);
+    leat_minimize(opt, net(g), .global_step = step);
+    leat_global_variables_initializer(g);
+    leat_optimizer_free(opt);
+    compare(g, "adam");
+}
+
+static void sgd_no_step(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_optimizer *opt = leat_gradient_descent(.learning_rate = 0.01);
+    leat_minimize(opt, net(g));
+    leat_optimizer_free(opt);
+    compare(g, "sgd_no_step");
+}
+
+static void others(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out loss = net(g);
+    leat_optimizer *opts[] = {
+        leat_momentum(.learning_rate = 0.01, .momentum = 0.9), leat_adagrad(.learning_rate = 0.01),
+        leat_rmsprop(.learning_rate = 0.01, .centered = true), leat_rmsprop(.learning_rate = 0.01)};
+    for (int i = 0; i < 4; i++) {
+        leat_minimize(opts[i], loss, .name = i == 3 ? "second" : NULL);
+        leat_optimizer_free(opts[i]);
+    }
+    compare(g, "others");
+}
+
+static void scopes(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_with_device(g, "/cpu:1")
+    {
+        leat_with_variable_scope(g, "h1", .regularizer = leat_l2_regularizer(0.1))
+        {
+            leat_out w = leat_get_variable(g, "w", leat_shape(40, 30));
+            leat_get_variable(g, "b", leat_shape(3), .initializer = leat_constant_initializer(0.1));
+            leat_identity(w);
+        }
+        leat_with_variable_scope(g, "h1", .reuse = LEAT_REUSE)
+            leat_identity(leat_get_variable(g, "w", leat_shape(40, 30)));
+        leat_with_variable_scope(g, NULL, .default_name = "h1")
+        {
+            leat_get_variable(g, "c", leat_shape(3),
+                              .initializer = leat_random_normal_initializer(0, 0.5));
+            leat_get_variable(g, "d", leat_shape_unknown(),
+                              .initial_value = leat_zeros(g, LEAT_FLOAT, leat_shape(2)));
+            leat_get_variable(g, "e", leat_shape(2), .dtype = LEAT_INT32);
+            leat_get_variable(g, "f", leat_shape(2),
+                              .initializer = leat_truncated_normal_initializer(0, 1, .seed = 7),
+                              .regularizer = leat_l1_regularizer(0.2));
+            leat_get_variable(g, "g", leat_shape(2),
+                              .initializer = leat_random_uniform_initializer(-1, 1));
+            leat_get_variable(g, "gn", leat_shape(3, 4),
+                              .initializer = leat_glorot_normal_initializer());
+            leat_get_variable(g, "ones", leat_shape(3, 4), .initializer = leat_ones_initializer());
+        }
+    }
+    leat_get_regularization_loss(g, NULL);
+    leat_with_name(g, "n")
+    {
+        leat_variable(g, "s",
+                      leat_op(g, "Const", leat_attr_type("dtype", LEAT_FLOAT),
+                              leat_attr_tensor("value", leat_scalar_float(3)),
+                              leat_name("s/initial_value")));
+        leat_out v = leat_variable(g, "v", leat_zeros(g, LEAT_FLOAT, leat_shape(2)));
+        leat_variable(g, "v2", leat_mul(v, v, leat_name("mul")));
+    }
+    compare(g, "scopes");
+}
+
+static const char *setter(void *count, const leat_node *n)
+{
+    if (strcmp(leat_node_op(n), "VariableV2") == 0)
+        return (*(int *)count)++ % 2 ? "/job:ps/task:1" : "/job:ps/task:0";
+    return "/job:worker";
+}
+
+static void devices(void)
+{
+    leat_graph *g = leat_graph_new();
+    int count = 0;
+    leat_optimizer *opt = leat_adam(.learning_rate = 0.01);
+    leat_with_device_fn(g, setter, &count)
+    {
+        leat_out step = leat_global_step(g);
+        leat_minimize(opt, net(g), .global_step = step);
+        leat_global_variables_initializer(g);
+    }
+    leat_optimizer_free(opt);
+    compare(g, "devices");
+}
+
+static void averages(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out loss = net(g), step = leat_global_step(g);
+    leat_optimizer *opt = leat_gradient_descent(.learning_rate = 0.01);
+    leat_out train = leat_minimize(opt, loss, .global_step = step);
+    leat_moving_average *ema = leat_moving_average_new(.decay = 0.99, .num_updates = step);
+    int n;
+    leat_out *vars = leat_trainable_variables(g, &n);
+    leat_with_control(g, train) leat_moving_average_apply(ema, vars, n);
+    free(vars);
+    leat_moving_average_free(ema);
+    leat_optimizer_free(opt);
+    compare(g, "averages");
+}
+
+static void sparse(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out e = leat_variable(g, "e", leat_zeros(g, LEAT_FLOAT, leat_shape(20, 3)));
+    leat_out ids = leat_placeholder(g, LEAT_INT32, leat_shape(-1), leat_name("ids"));
+    leat_out loss = leat_reduce_sum(leat_embedding_lookup(&e, 1, ids));
+    leat_optimizer *opts[] = {leat_gradient_descent(.learning_rate = 0.01),
+                              leat_adam(.learning_rate = 0.01), leat_adagrad(.learning_rate = 0.01),
+                              leat_momentum(.learning_rate = 0.01, .momentum = 0.9),
+                              leat_rmsprop(.learning_rate = 0.01)};
+    for (int i = 0; i < 5; i++) {
+        leat_minimize(opts[i], loss);
+        leat_optimizer_free(opts[i]);
+    }
+    compare(g, "sparse");
+}
+
+static void dense(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out x = leat_placeholder(g, LEAT_FLOAT, leat_shape(-1, 20), leat_name("x"));
+    leat_out y = leat_dense(x, 5, .activation = "Relu");
+    leat_dense(y, 3, .name = "out", .no_bias = true);
+    compare(g, "dense");
+}
+
+int main(int argc, char **argv)
+{
+    return RUN(argc, argv, {"adam", adam}, {"sgd_no_step", sgd_no_step}, {"others", others},
+               {"scopes", scopes}, {"devices", devices}, {"averages", averages}, {"sparse", sparse},
+               {"dense", dense});
+}

@@ -1,0 +1,122 @@
+"""Writes data/NAME.txt: the nodes of graphs that TensorFlow 1.15 builds, one a line:
+name, op, inputs (control inputs last, sorted), device, colocation. graphs_test.c builds the same.
+Run by hand, with TensorFlow 1.15: python make_graphs.py"""
+import os
+os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'
+import tensorflow as tf
+
+tf.logging.set_verbosity(tf.logging.FATAL)
+here = os.path.dirname(os.path.abspath(__file__))
+
+
+def write(name):
+    with open(os.path.join(here, 'data', name + '.txt'), 'w') as f:
+        for n in sorted(tf.get_default_graph().as_graph_def().node, key=lambda n: n.name):
+            inputs = [i for i in n.input if i[0] != '^'] + sorted(i for i in n.input if i[0] == '^')
+            groups = [s.decode() for s in n.attr['_class'].list.s] if '_class' in n.attr else []
+            f.write('%s %s [%s] %s %s\n' % (n.name, n.op, ','.join(inputs), n.device or '-',
+                                            ','.join(groups) or '-'))
+
+
+def model(graph):
+    def build():
+        tf.reset_default_graph()
+        graph()
+        write(graph.__name__)
+    build()
+
+
+def net(use_resource=False):
+    x = tf.placeholder(tf.float32, [None, 784], name='x')
+    w = tf.Variable(tf.truncated_normal([784, 10], stddev=1.0 / 28), name='hid_w')
+    b = tf.Variable(tf.zeros([10]), name='hid_b')
+    h = tf.nn.relu(tf.nn.bias_add(tf.matmul(x, w), b))
+    return tf.reduce_sum(h)
+
+
+def adam():
+    step = tf.train.get_or_create_global_step()
+    tf.train.AdamOptimizer(0.01).minimize(net(), global_step=step)
+    tf.global_variables_initializer()
+
+
+def sgd_no_step():
+    tf.train.GradientDescentOptimizer(0.01).minimize(net())
+
+
+def others():
+    loss = net()
+    tf.train.MomentumOptimizer(0.01, 0.9).minimize(loss)
+    tf.train.AdagradOptimizer(0.01).minimize(loss)
+    tf.train.RMSPropOptimizer(0.01, centered=True).minimize(loss)
+    tf.train.RMSPropOptimizer(0.01).minimize(loss, name='second')
+
+
+def scopes():
+    l2 = tf.contrib.layers.l2_regularizer(0.1)
+    with tf.device('/cpu:1'):
+        with tf.variable_scope('h1', regularizer=l2):
+            w = tf.get_variable('w', [40, 30])
+            tf.get_variable('b', [3], initializer=tf.constant_initializer(0.1))
+            tf.identity(w)
+        with tf.variable_scope('h1', reuse=True):
+            tf.identity(tf.get_variable('w', [40, 30]))
+        with tf.variable_scope(None, 'h1'):
+            tf.get_variable('c', [3], initializer=tf.random_normal_initializer(stddev=0.5))
+            tf.get_variable('d', initializer=tf.zeros([2]))
+            tf.get_variable('e', [2], dtype=tf.int32)
+            tf.get_variable('f', [2], initializer=tf.truncated_normal_initializer(seed=7),
+                            regularizer=tf.contrib.layers.l1_regularizer(0.2))
+            tf.get_variable('g', [2], initializer=tf.random_uniform_initializer(-1, 1))
+            tf.get_variable('gn', [3, 4], initializer=tf.glorot_normal_initializer())
+            tf.get_variable('ones', [3, 4], initializer=tf.ones_initializer())
+    tf.losses.get_regularization_loss()
+    with tf.name_scope('n'):
+        tf.Variable(3.0, name='s')
+        v = tf.Variable(tf.zeros([2]), name='v')
+        tf.Variable(v * v, name='v2')
+    tf.report_uninitialized_variables
+
+
+def devices():
+    count = [0]
+
+    def setter(op):
+        if op.type == 'VariableV2':
+            count[0] += 1
+            return '/job:ps/task:%d' % ((count[0] - 1) % 2)
+        return '/job:worker'
+    with tf.device(setter):
+        step = tf.train.get_or_create_global_step()
+        tf.train.AdamOptimizer(0.01).minimize(net(), global_step=step)
+        tf.global_variables_initializer()
+
+
+def averages():
+    loss = net()
+    step = tf.train.get_or_create_global_step()
+    train = tf.train.GradientDescentOptimizer(0.01).minimize(loss, global_step=step)
+    ema = tf.train.ExponentialMovingAverage(0.99, step)
+    with tf.control_dependencies([train]):
+        ema.apply(tf.trainable_variables())
+
+
+def sparse():
+    e = tf.Variable(tf.zeros([20, 3]), name='e')
+    ids = tf.placeholder(tf.int32, [None], name='ids')
+    loss = tf.reduce_sum(tf.nn.embedding_lookup(e, ids))
+    tf.train.GradientDescentOptimizer(0.01).minimize(loss)
+    tf.train.AdamOptimizer(0.01).minimize(loss)
+    tf.train.AdagradOptimizer(0.01).minimize(loss)
+    tf.train.MomentumOptimizer(0.01, 0.9).minimize(loss)
+    tf.train.RMSPropOptimizer(0.01).minimize(loss)
+
+
+def dense():
+    x = tf.placeholder(tf.float32, [None, 20], name='x')
+    y = tf.layers.dense(x, 5, activation=tf.nn.relu)
+    tf.layers.dense(y, 3, name='out', use_bias=False)
+
+
+for m in (adam, sgd_no_step, others, scopes, devices, averages, sparse, dense):
+    model(m)
