@@ -69,6 +69,7 @@ struct leat_node {
     int n_in, n_controls, n_attrs, n_out;
     leat_loc at;
     bool dead;                    /* removed by a pass */
+    bool wanted;                  /* a run asks for its completion: passes keep it */
     struct leat_control_ctx *ctx; /* the cond branch or loop that it belongs to, or NULL */
     int control_base;             /* the clearing control scope that it was made in, or 0 */
 };

@@ -26,9 +26,10 @@ typedef struct leat_compile {
     bool soft_placement, log_placement, no_optimization;
     /* What passes ask of the runtime. */
     bool (*has_kernel)(const leat_node *n, const char *device_type);
-    /* Runs the nodes that these constants need and gives their values; set by the runtime. */
-    leat_status (*evaluate)(const struct leat_compile *c, const leat_out *x, int n,
-                            leat_tensor **values_out);
+    /* Computes a node without state from the values of its inputs; gives a tensor for each of its
+     * outputs. NULL: nothing is folded. */
+    leat_status (*evaluate)(const struct leat_compile *c, const leat_node *n,
+                            leat_tensor *const *in, leat_tensor **out);
     void *arg; /* evaluate's */
 } leat_compile;
 
@@ -50,6 +51,13 @@ leat_status leat_pass_place(leat_compile *c) LEAT_MUST_CHECK;
  * leat_graph_free, the array by free(). */
 leat_status leat_pass_partition(leat_compile *c, leat_graph ***parts_out) LEAT_MUST_CHECK;
 
+/* The optimising passes, in order; all after placement, so that a node's device is known and what
+ * was colocated with what has been settled. */
+leat_status leat_pass_fold(leat_compile *c) LEAT_MUST_CHECK;     /* constants computed now */
+leat_status leat_pass_simplify(leat_compile *c) LEAT_MUST_CHECK; /* nodes that change nothing */
+leat_status leat_pass_cse(leat_compile *c) LEAT_MUST_CHECK;      /* the same thing once */
+leat_status leat_pass_sweep(leat_compile *c) LEAT_MUST_CHECK;    /* what nobody needs any more */
+
 /* Copies a node into another graph without its edges, under the same name; its shapes are kept. */
 leat_node *leat_node_clone(leat_graph *to, const leat_node *n);
 /* Live nodes, inputs first (back edges of loops do not count). Free with free(). */
@@ -69,5 +77,22 @@ leat_uses leat_uses_of(const leat_graph *g);
 void leat_uses_free(leat_uses *u);
 /* Every use of output x becomes one of y. Controls that waited for x's node are not changed. */
 void leat_replace_uses(const leat_uses *u, leat_out x, leat_out y);
+/* Whoever waited for x waits for y instead. */
+void leat_replace_controls(const leat_uses *u, const leat_node *x, leat_node *y);
+
+/* Switch, Merge, Enter, Exit, NextIteration, LoopCond and their Ref kin: the executor's own. */
+bool leat_node_is_flow(const leat_node *n);
+/* Running it can be noticed elsewhere: it keeps state, or takes a reference that it may write to.
+ */
+bool leat_node_has_effects(const leat_node *n);
+/* It gives the same outputs for the same inputs, and does nothing else. */
+bool leat_node_is_pure(const leat_node *n);
+/* Which nodes (by id) are below a flow op: in a loop's frame, or dead in some steps. Free with
+ * free(). */
+bool *leat_pass_below_flow(const leat_graph *g);
+/* The value of x if it is a Const, else NULL. Borrowed. */
+const leat_tensor *leat_pass_value(leat_out x);
+/* Makes n a Const of value t (shared), with the controls that it has. */
+void leat_pass_make_const(leat_node *n, leat_tensor *t);
 
 #endif

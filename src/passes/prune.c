@@ -68,7 +68,7 @@ static leat_status make_args(pruner *p)
             leat_arena_printf(&p->c->graph->arena, "_arg_%s_%d_%d", x.node->name, x.index, i);
         LEAT_TRY(end_node(p, p->q->feed_later ? "_LateArg" : "_Arg", name, t, i, (leat_out){0},
                           &p->args[i]));
-        p->args[i]->out_shapes[0] = leat_shape_unknown(); /* any shape that fits may be fed */
+        p->args[i]->out_shapes[0] = x.node->out_shapes[x.index]; /* what is fed must fit it */
         p->args[i]->device = leat_arena_strdup(&p->c->graph->arena, x.node->device);
     }
     return NULL;
@@ -111,6 +111,33 @@ static leat_status connect(pruner *p)
     return NULL;
 }
 
+/* Shapes were found while the graph was built, some from the values of constants. Below a constant
+ * that is fed, they may not be true. */
+static void forget_shapes(const pruner *p)
+{
+    const leat_graph *g = p->c->graph;
+    bool any = false, *fed = leat_new_array(bool, g->n_nodes + 1);
+    for (int i = 0; i < p->q->n_feeds; i++) {
+        leat_dtype t = p->args[i]->out_types[0];
+        const leat_node *was = p->q->feeds[i].node;
+        fed[p->args[i]->id] = (t == LEAT_INT32 || t == LEAT_INT64) &&
+                              !leat_node_is(was, "Placeholder") &&
+                              !leat_node_is(was, "PlaceholderWithDefault");
+        any |= fed[p->args[i]->id];
+    }
+    int n = 0;
+    leat_node **order = any ? leat_pass_order(g, &n) : NULL;
+    for (int i = 0; i < n; i++) {
+        leat_node *x = order[i];
+        for (int j = 0; j < x->n_in; j++)
+            fed[x->id] |= fed[x->in[j].node->id];
+        for (int j = 0; fed[x->id] && x->n_in && j < x->n_out; j++)
+            x->out_shapes[j] = leat_shape_unknown();
+    }
+    free(order);
+    free(fed);
+}
+
 leat_status leat_pass_prune(leat_compile *c, const leat_request *q)
 {
     pruner p = {.c = c, .q = q, .from = c->source};
@@ -123,11 +150,15 @@ leat_status leat_pass_prune(leat_compile *c, const leat_request *q)
     for (int i = 0; i < q->n_fetches; i++)
         if (feed_of(&p, q->fetches[i]) < 0)
             need(&p, q->fetches[i].node);
-    for (int i = 0; i < q->n_targets; i++)
+    for (int i = 0; i < q->n_targets; i++) {
         need(&p, q->targets[i].node);
+        p.copy[q->targets[i].node->id]->wanted = true;
+    }
     need_all(&p);
     if (!s)
         s = connect(&p);
+    if (!s)
+        forget_shapes(&p);
     free(p.copy);
     free(p.stack);
     free(p.args);

@@ -1,13 +1,25 @@
 /* compile.c -- the passes, in order. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/alloc.h"
 #include "runtime/plan.h"
 
-static leat_status (*const passes[])(leat_compile *c) = {
-    leat_pass_reread,
-    leat_pass_place,
+static const struct {
+    leat_status (*run)(leat_compile *c);
+    bool optimizes;
+} passes[] = {
+    {leat_pass_reread, false},  {leat_pass_place, false}, {leat_pass_fold, true},
+    {leat_pass_simplify, true}, {leat_pass_cse, true},    {leat_pass_sweep, true},
 };
+
+static leat_device *cpu_of(const leat_plan_options *o)
+{
+    for (int i = 0; i < o->n_devices; i++)
+        if (strcmp(o->devices[i]->parsed.type, "CPU") == 0)
+            return o->devices[i];
+    return NULL;
+}
 
 static bool has_kernel(const leat_node *n, const char *device_type)
 {
@@ -31,10 +43,13 @@ leat_status leat_compile_graph(const leat_graph *g, const leat_request *q,
                       .soft_placement = o->soft_placement,
                       .log_placement = o->log_placement,
                       .no_optimization = o->no_optimization,
-                      .has_kernel = has_kernel};
+                      .has_kernel = has_kernel,
+                      .arg = cpu_of(o)};
+    c.evaluate = c.arg ? leat_evaluate_node : NULL;
     leat_status s = leat_pass_prune(&c, q);
     for (size_t i = 0; i < sizeof(passes) / sizeof(*passes) && !s; i++)
-        s = passes[i](&c);
+        if (!passes[i].optimizes || !o->no_optimization)
+            s = passes[i].run(&c);
     if (!s)
         s = leat_pass_partition(&c, parts_out);
     leat_graph_free(c.graph);

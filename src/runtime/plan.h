@@ -21,6 +21,9 @@ void leat_plan_free(leat_plan *p); /* when no run of it is under way */
  * gives its status. */
 leat_status leat_plan_run(leat_plan *p, leat_step *step) LEAT_MUST_CHECK;
 
+/* evaluate.c: the passes' way to run a node; c->arg is the device. */
+leat_status leat_evaluate_node(const leat_compile *c, const leat_node *n, leat_tensor *const *in,
+                               leat_tensor **values) LEAT_MUST_CHECK;
 /* compile.c: the passes in order. */
 leat_status leat_compile_graph(const leat_graph *g, const leat_request *q,
                                const leat_plan_options *o, leat_graph ***parts_out) LEAT_MUST_CHECK;

@@ -1,0 +1,192 @@
+/* fold.c -- constant folding. A pure node whose inputs are all constants becomes a constant, and
+ * so does the shape of a tensor whose shape is known before it is computed.
+ *
+ * A constant that stands for a node waits for what the node's inputs waited for; so it is in the
+ * same frame of a loop, and dead when the node would have been. A node that fails now is left as
+ * it is, and fails when it runs.
+ */
+#include <stdlib.h>
+
+#include "core/alloc.h"
+#include "core/buffer.h"
+#include "passes/pass.h"
+
+enum {
+    MOST_BYTES = 10 << 20, /* of a constant that folding makes */
+    GROWN_BYTES = 1 << 20, /* the same, if the inputs are smaller than it */
+    FEW = 16,              /* inputs or outputs that fit on the stack */
+};
+
+typedef struct folder {
+    leat_compile *c;
+    leat_uses uses;
+    bool *below_flow;
+} folder;
+
+static bool may_fold(const leat_node *n)
+{
+    if (leat_node_is(n, "Const") || !n->n_in || !n->n_out || !leat_node_is_pure(n))
+        return false;
+    for (int i = 0; i < n->n_out; i++)
+        if (n->out_types[i] == LEAT_RESOURCE || n->out_types[i] == LEAT_VARIANT)
+            return false;
+    return true;
+}
+
+static bool small_enough(int64_t bytes, int64_t in_bytes)
+{
+    return bytes <= MOST_BYTES && (bytes <= GROWN_BYTES || bytes <= in_bytes);
+}
+
+/* What shape inference says of the outputs; if it says nothing, the node has to be run to know. */
+static bool may_be_small(leat_node *n, int64_t in_bytes)
+{
+    leat_status s = leat_node_infer(n);
+    leat_status_free(s);
+    for (int i = 0; i < n->n_out && !s; i++) {
+        int64_t count = leat_shape_count(&n->out_shapes[i]);
+        if (count > MOST_BYTES ||
+            !small_enough(count * (int64_t)leat_dtype_size(n->out_types[i]), in_bytes))
+            return false;
+    }
+    return !s;
+}
+
+/* n's outputs are these values from now on. */
+static leat_status become(folder *f, leat_node *n, leat_tensor **values)
+{
+    for (int i = 0; i < n->n_in; i++)
+        for (int j = 0; j < n->in[i].node->n_controls; j++)
+            leat_node_add_control(n, n->in[i].node->controls[j]);
+    for (int i = 1; i < n->n_out; i++) {
+        const leat_attr attrs[] = {{.name = "dtype", .kind = LEAT_ARG_TYPE, .i = values[i]->dtype},
+                                   {.name = "value", .kind = LEAT_ARG_TENSOR, .tensor = values[i]}};
+        leat_node_spec spec = {.op = "Const",
+                               .name = leat_arena_printf(&n->graph->arena, "%s/_%d", n->name, i),
+                               .device = n->device,
+                               .controls = n->controls,
+                               .n_controls = n->n_controls,
+                               .attrs = attrs,
+                               .n_attrs = 2,
+                               .exact_name = true};
+        leat_node *y;
+        LEAT_TRY(leat_graph_add(n->graph, &spec, &y));
+        leat_replace_uses(&f->uses, (leat_out){n, i}, (leat_out){y, 0});
+    }
+    leat_pass_make_const(n, values[0]);
+    return NULL;
+}
+
+static leat_status compute(folder *f, leat_node *n, leat_tensor **in, leat_tensor **out)
+{
+    int64_t in_bytes = 0;
+    for (int i = 0; i < n->n_in; i++) {
+        const leat_tensor *t = leat_pass_value(n->in[i]);
+        if (!t)
+            return NULL;
+        in[i] = (leat_tensor *)t;
+        in_bytes += (int64_t)leat_tensor_bytes(t);
+    }
+    if (!may_be_small(n, in_bytes))
+        return NULL;
+    leat_status s = f->c->evaluate(f->c, n, in, out);
+    leat_status_free(s);
+    if (s)
+        return NULL;
+    bool fits = true;
+    for (int i = 0; i < n->n_out; i++)
+        fits &= small_enough((int64_t)leat_tensor_bytes(out[i]), in_bytes);
+    return fits ? become(f, n, out) : NULL;
+}
+
+static leat_status fold(folder *f, leat_node *n)
+{
+    leat_tensor *few[2 * FEW] = {0}, **v = few;
+    int n_in = n->n_in, n_out = n->n_out;
+    if (n_in + n_out > 2 * FEW)
+        v = leat_new_array(leat_tensor *, n_in + n_out);
+    leat_status s = compute(f, n, v, v + n_in);
+    for (int i = 0; i < n_out; i++)
+        leat_tensor_unref(v[n_in + i]);
+    if (v != few)
+        free(v);
+    return s;
+}
+
+/* ---- Shape, ShapeN, Size, Rank ---- */
+
+static leat_tensor *int_tensor(leat_dtype t, const int64_t *v, int n, bool scalar)
+{
+    leat_tensor *y;
+    for (int i = 0; i < n; i++)
+        if (t == LEAT_INT32 && v[i] > INT32_MAX)
+            return NULL;
+    leat_status s = leat_tensor_new(t, scalar ? leat_shape() : leat_shape(n), &y);
+    leat_status_free(s);
+    for (int i = 0; i < n && !s; i++) {
+        if (t == LEAT_INT32)
+            ((int32_t *)y->data)[i] = (int32_t)v[i];
+        else
+            ((int64_t *)y->data)[i] = v[i];
+    }
+    return s ? NULL : y;
+}
+
+/* Output i, from what is known of input i's shape; NULL if that is not enough. */
+static leat_tensor *shape_value(const leat_node *n, int i)
+{
+    leat_shape s = leat_out_shape(n->in[i]);
+    leat_dtype t = n->out_types[i];
+    if (leat_node_is(n, "Rank"))
+        return s.rank < 0 ? NULL : int_tensor(t, &(int64_t){s.rank}, 1, true);
+    int64_t count = leat_shape_count(&s);
+    if (count < 0)
+        return NULL;
+    return leat_node_is(n, "Size") ? int_tensor(t, &count, 1, true)
+                                   : int_tensor(t, s.dim, s.rank, false);
+}
+
+static leat_status fold_shape(folder *f, leat_node *n)
+{
+    leat_tensor *few[FEW] = {0};
+    leat_status s = NULL;
+    int n_out = n->n_out;
+    bool all = n_out <= FEW;
+    for (int i = 0; i < n_out && all; i++)
+        all = (few[i] = shape_value(n, i)) != NULL;
+    if (all) {
+        /* What is in a frame, or may be dead, stays so. */
+        for (int i = 0; i < n->n_in; i++)
+            if (f->below_flow[n->in[i].node->id])
+                leat_node_add_control(n, n->in[i].node);
+        s = become(f, n, few);
+    }
+    for (int i = 0; i < n_out && i < FEW; i++)
+        leat_tensor_unref(few[i]);
+    return s;
+}
+
+static bool asks_shape(const leat_node *n)
+{
+    return leat_node_is(n, "Shape") || leat_node_is(n, "ShapeN") || leat_node_is(n, "Size") ||
+           leat_node_is(n, "Rank");
+}
+
+leat_status leat_pass_fold(leat_compile *c)
+{
+    folder f = {
+        .c = c, .uses = leat_uses_of(c->graph), .below_flow = leat_pass_below_flow(c->graph)};
+    int n;
+    leat_node **order = leat_pass_order(c->graph, &n);
+    leat_status s = NULL;
+    for (int i = 0; i < n && !s; i++) {
+        if (asks_shape(order[i]))
+            s = fold_shape(&f, order[i]);
+        if (!s && c->evaluate && may_fold(order[i]))
+            s = fold(&f, order[i]);
+    }
+    free(order);
+    free(f.below_flow);
+    leat_uses_free(&f.uses);
+    return s;
+}
