@@ -137,6 +137,8 @@ LEAT_API leat_out leat_dynamic_stitch_at(leat_loc at, const leat_out *indices, c
 /* ---- Math ---- */
 LEAT_API leat_out leat_cast_at(leat_loc at, leat_out x, leat_dtype t); /* x itself if it is of t */
 #define leat_cast(x, dtype) leat_cast_at(LEAT_AT, x, dtype)
+LEAT_API leat_out leat_conj_at(leat_loc at, leat_out x); /* x itself unless it is complex */
+#define leat_conj(x) leat_conj_at(LEAT_AT, x)
 #define leat_neg(x, ...) LEAT_OP1("Neg", x, ##__VA_ARGS__)
 #define leat_abs(x, ...) LEAT_OP1("Abs", x, ##__VA_ARGS__)
 #define leat_sign(x, ...) LEAT_OP1("Sign", x, ##__VA_ARGS__)

@@ -156,6 +156,14 @@ leat_out leat_cast_at(leat_loc at, leat_out x, leat_dtype t)
     return leat_op_of(at, "Cast", &x, 1, LEAT_ARGS(leat_attr_type("DstT", t)));
 }
 
+leat_out leat_conj_at(leat_loc at, leat_out x)
+{
+    const leat_dtype t = leat_dtype_base(leat_out_dtype(x));
+    if (t != LEAT_COMPLEX64 && t != LEAT_COMPLEX128)
+        return x;
+    return leat_op_of(at, "Conj", &x, 1, LEAT_ARGS());
+}
+
 leat_out leat_concat_at(leat_loc at, const leat_out *xs, int n, leat_out axis)
 {
     if (n < 1 || !xs[0].node)

@@ -15,8 +15,8 @@ static leat_status sub_grad(leat_grad *g)
 
 static leat_status mul_grad(leat_grad *g)
 {
-    leat_out x = leat_grad_input(g, 0), y = leat_grad_input(g, 1), dz = leat_grad_out(g, 0);
-    leat_out none = {0};
+    leat_out x = leat_conj(leat_grad_input(g, 0)), y = leat_conj(leat_grad_input(g, 1));
+    leat_out dz = leat_grad_out(g, 0), none = {0};
     return leat_grad_broadcast(g, leat_grad_wants(g, 0) ? leat_mul(dz, y) : none,
                                leat_grad_wants(g, 1) ? leat_mul(x, dz) : none);
 }
@@ -30,8 +30,8 @@ static leat_status mul_no_nan_grad(leat_grad *g)
 /* dz / y and dz * (-x / y / y), where op is the kind of division. */
 static leat_status quotient_grad(leat_grad *g, const char *op)
 {
-    leat_out x = leat_grad_input(g, 0), y = leat_grad_input(g, 1), dz = leat_grad_out(g, 0);
-    leat_out none = {0}, dy = {0};
+    leat_out x = leat_conj(leat_grad_input(g, 0)), y = leat_conj(leat_grad_input(g, 1));
+    leat_out dz = leat_grad_out(g, 0), none = {0}, dy = {0};
     if (leat_grad_wants(g, 1))
         dy = leat_mul(dz, LEAT_OP2(op, LEAT_OP2(op, leat_neg(x), y), y));
     return leat_grad_broadcast(g, leat_grad_wants(g, 0) ? LEAT_OP2(op, dz, y) : none, dy);
@@ -103,18 +103,25 @@ static leat_status xdivy_grad(leat_grad *g)
                                leat_mul(leat_xdivy(leat_neg(x), leat_square(y)), dz));
 }
 
-/* y x^(y-1) and z log(x); the latter is taken as 0 where x is not positive. */
+static bool is_complex(leat_out x)
+{
+    return leat_types_has(LEAT_TYPES_COMPLEX, leat_dtype_base(leat_out_dtype(x)));
+}
+
+/* y x^(y-1) and z log(x); the latter is taken as 0 where x is not positive (if complex: where it is
+ * 0). */
 static leat_status pow_grad(leat_grad *g)
 {
-    leat_out x = leat_grad_input(g, 0), y = leat_grad_input(g, 1), dz = leat_grad_out(g, 0);
-    leat_out dx = {0}, dy = {0};
+    leat_out x = leat_conj(leat_grad_input(g, 0)), y = leat_conj(leat_grad_input(g, 1));
+    leat_out dz = leat_grad_out(g, 0), dx = {0}, dy = {0};
     if (leat_grad_wants(g, 0))
         dx = leat_mul(leat_mul(dz, y), leat_pow(x, leat_sub(y, leat_scalar_like(y, 1))));
     if (leat_grad_wants(g, 1)) {
-        leat_out positive = leat_greater(x, leat_scalar_like(x, 0));
+        leat_out zero = leat_scalar_like(x, 0);
+        leat_out positive = is_complex(x) ? leat_not_equal(x, zero) : leat_greater(x, zero);
         leat_out log_x = leat_select(
             positive, leat_log(leat_select(positive, x, leat_ones_like(x))), leat_zeros_like(x));
-        dy = leat_mul(leat_mul(dz, leat_grad_output(g, 0)), log_x);
+        dy = leat_mul(leat_mul(dz, leat_conj(leat_grad_output(g, 0))), log_x);
     }
     return leat_grad_broadcast(g, dx, dy);
 }

@@ -3,9 +3,11 @@
 #include <leat/extend.h>
 #include <leat/nn.h>
 
-/* ---- Gradients: X is the input, Y the output, DY what came back ---- */
-#define X leat_grad_input(g, 0)
-#define Y leat_grad_output(g, 0)
+/* ---- Gradients: X is the input, Y the output, DY what came back. Complex numbers go back
+ * conjugated; ReciprocalGrad, SqrtGrad and RsqrtGrad do that themselves. ---- */
+#define X leat_conj(leat_grad_input(g, 0))
+#define Y leat_conj(leat_grad_output(g, 0))
+#define PLAIN_Y leat_grad_output(g, 0)
 #define DY leat_grad_out(g, 0)
 #define GRADIENT(name, dx)                                                                         \
     static leat_status name##_grad(leat_grad *g)                                                   \
@@ -34,10 +36,10 @@ static leat_out exp_of_minus_square(leat_out x)
 
 GRADIENT(abs, leat_mul(DY, leat_sign(X)))
 GRADIENT(neg, leat_neg(DY))
-GRADIENT(reciprocal, leat_reciprocal_grad(Y, DY))
+GRADIENT(reciprocal, leat_reciprocal_grad(PLAIN_Y, DY))
 GRADIENT(square, leat_mul(DY, leat_mul(X, leat_scalar_like(X, 2))))
-GRADIENT(sqrt, leat_sqrt_grad(Y, DY))
-GRADIENT(rsqrt, leat_rsqrt_grad(Y, DY))
+GRADIENT(sqrt, leat_sqrt_grad(PLAIN_Y, DY))
+GRADIENT(rsqrt, leat_rsqrt_grad(PLAIN_Y, DY))
 GRADIENT(exp, leat_mul(DY, Y))
 GRADIENT(expm1, leat_mul(DY, leat_exp(X)))
 GRADIENT(log, leat_mul(DY, leat_reciprocal(X)))
@@ -59,9 +61,12 @@ GRADIENT(acos, leat_mul(leat_neg(DY), leat_reciprocal(leat_sqrt(one_and(-1, X)))
 GRADIENT(atan, leat_mul(DY, leat_reciprocal(one_and(1, X))))
 GRADIENT(sign, leat_zeros_like(X))
 
-/* ---- Gradients of the gradients: inputs y and dy, A is y, B is dy ---- */
-#define A leat_grad_input(g, 0)
-#define B leat_grad_input(g, 1)
+/* ---- Gradients of the gradients: A is y, B is dy ---- */
+#define PLAIN_A leat_grad_input(g, 0)
+#define PLAIN_B leat_grad_input(g, 1)
+#define A leat_conj(PLAIN_A)
+#define B leat_conj(PLAIN_B)
+#define CONJ_DY leat_conj(DY)
 #define GRADIENT2(name, da, db)                                                                    \
     static leat_status name##_grad_grad(leat_grad *g)                                              \
     {                                                                                              \
@@ -76,9 +81,12 @@ static leat_out sigmoid_grad_by_y(leat_out dy, leat_out a, leat_out b)
     return leat_sub(dy_b, leat_mul(times(2, dy_b), a));
 }
 
-GRADIENT2(reciprocal, leat_mul(leat_mul(times(-2, DY), B), A), leat_reciprocal_grad(A, DY))
-GRADIENT2(sqrt, leat_mul(leat_neg(leat_div(DY, A)), Y), times(0.5, leat_div(DY, A)))
-GRADIENT2(rsqrt, leat_mul(leat_mul(times(-1.5, DY), B), leat_square(A)), leat_rsqrt_grad(A, DY))
+GRADIENT2(reciprocal, leat_mul(leat_mul(times(-2, CONJ_DY), PLAIN_B), A),
+          leat_reciprocal_grad(A, DY))
+GRADIENT2(sqrt, leat_mul(leat_neg(leat_conj(leat_div(DY, PLAIN_A))), PLAIN_Y),
+          times(0.5, leat_div(DY, PLAIN_A)))
+GRADIENT2(rsqrt, leat_mul(leat_mul(times(-1.5, CONJ_DY), PLAIN_B), leat_square(A)),
+          leat_rsqrt_grad(A, DY))
 GRADIENT2(tanh, leat_mul(leat_mul(times(-2, DY), B), A), leat_tanh_grad(A, DY))
 GRADIENT2(sigmoid, sigmoid_grad_by_y(DY, A, B), leat_sigmoid_grad(A, DY))
 

@@ -92,7 +92,9 @@ static product product_of(leat_grad *g, const char *attr_x, const char *attr_y)
 
 static leat_status matmul_grad(leat_grad *g)
 {
-    const product p = product_of(g, "transpose_a", "transpose_b");
+    product p = product_of(g, "transpose_a", "transpose_b");
+    p.x = leat_conj(p.x); /* BatchMatMul transposes and conjugates at once, MatMul does not */
+    p.y = leat_conj(p.y);
     if (leat_grad_wants(g, 0))
         LEAT_TRY(leat_grad_in(g, 0, by_x(&p)));
     return leat_grad_wants(g, 1) ? leat_grad_in(g, 1, by_y(&p)) : NULL;

@@ -38,7 +38,8 @@ leat_status leat_prod_grad(leat_grad *g)
     leat_out left = leat_cumprod(flat, zero, leat_attr_bool("exclusive", true));
     leat_out right = leat_cumprod(flat, zero, leat_attr_bool("exclusive", true),
                                   leat_attr_bool("reverse", true));
-    leat_out others = leat_reshape(leat_mul(left, right), leat_shape_of(turned));
+    leat_out others =
+        leat_reshape(leat_mul(leat_conj(left), leat_conj(right)), leat_shape_of(turned));
     leat_out back = leat_transpose(others, leat_invert_permutation(perm));
     return leat_grad_in(g, 0, leat_reshape(leat_mul(dy, back), shape));
 }

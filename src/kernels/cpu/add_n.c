@@ -1,6 +1,6 @@
 /* add_n.c -- AddN and AccumulateNV2: the sum from left to right, a tile at a time, so that it stays
  * in the nearest cache while the inputs pass by. L2Loss: half the sum of squares. */
-#include "kernels/cpu/arith.h"
+#include "kernels/cpu/complex.h"
 #include "kernels/cpu/reduce.h"
 
 enum { TILE = 2048 };
@@ -30,6 +30,7 @@ typedef struct sum_args {
         }                                                                                          \
     }
 LEAT_Y_REAL(ADD_N, )
+LEAT_Y_COMPLEX(ADD_N, )
 
 #define ADD_N_CASE(name, dtype, T)                                                                 \
     case LEAT_##dtype:                                                                             \
@@ -41,6 +42,7 @@ static void add_n_part(void *arg, int64_t begin, int64_t end)
     const sum_args *s = arg;
     switch (s->y->dtype) {
         LEAT_Y_REAL(ADD_N_CASE, )
+        LEAT_Y_COMPLEX(ADD_N_CASE, )
     default:
         break;
     }
@@ -137,8 +139,8 @@ static leat_status l2_loss(leat_kernel *k)
     }
 
 const leat_kernel_def leat_cpu_add_n[] = {
-    KERNEL("AddN", LEAT_ROW_REAL, add_n),
-    KERNEL("AccumulateNV2", LEAT_ROW_REAL, add_n),
+    KERNEL("AddN", LEAT_ROW_REAL | LEAT_ROW_COMPLEX, add_n),
+    KERNEL("AccumulateNV2", LEAT_ROW_REAL | LEAT_ROW_COMPLEX, add_n),
     KERNEL("L2Loss", LEAT_ROW_FLOAT, l2_loss),
     {0},
 };

@@ -1,5 +1,5 @@
 /* cumulate.c -- Cumsum and Cumprod: x seen as (outer, along, inner), a row at a time. */
-#include "kernels/cpu/arith.h"
+#include "kernels/cpu/complex.h"
 
 typedef struct cumulate_state {
     bool product, exclusive, reverse;
@@ -44,6 +44,7 @@ typedef struct cumulate_args {
         }                                                                                          \
     }
 LEAT_Y_REAL(CUMULATE, )
+LEAT_Y_COMPLEX(CUMULATE, )
 
 #define CUMULATE_CASE(name, dtype, T)                                                              \
     case LEAT_##dtype:                                                                             \
@@ -54,6 +55,7 @@ static void part(void *arg, int64_t begin, int64_t end)
 {
     switch (((cumulate_args *)arg)->x->dtype) {
         LEAT_Y_REAL(CUMULATE_CASE, )
+        LEAT_Y_COMPLEX(CUMULATE_CASE, )
     default:
         break;
     }
@@ -95,7 +97,7 @@ static leat_status cumulate(leat_kernel *k)
 
 #define KERNEL(op_)                                                                                \
     {                                                                                              \
-        .op = op_, .where = {{"T", LEAT_ROW_REAL}}, .run = cumulate,                               \
+        .op = op_, .where = {{"T", LEAT_ROW_REAL | LEAT_ROW_COMPLEX}}, .run = cumulate,            \
         .state_size = sizeof(cumulate_state), .init = init, .flags = LEAT_KERNEL_VIA_FLOAT         \
     }
 

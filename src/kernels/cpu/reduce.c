@@ -3,7 +3,7 @@
  */
 #include "kernels/cpu/reduce.h"
 
-#include "kernels/cpu/arith.h"
+#include "kernels/cpu/complex.h"
 
 /* ---- One pass ---- */
 typedef struct pass_args {
@@ -142,6 +142,14 @@ LEAT_Y_INTEGER(INT_DIVIDE, )
     }
 LEAT_Y_REAL(AROUND_SUM, )
 
+#define FINISH_COMPLEX(name, dtype, T)                                                             \
+    static void finish_##T(T *y, int64_t n, finish f, int64_t in_one)                              \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            y[i] /= (double)in_one;                                                                \
+    }
+LEAT_Y_COMPLEX(FINISH_COMPLEX, )
+
 #define SQUARE_CASE(name, dtype, T)                                                                \
     case LEAT_##dtype:                                                                             \
         square_##T(x->data, y->data, x->count);                                                    \
@@ -169,6 +177,7 @@ static void finish_sum(leat_tensor *y, finish f, int64_t in_one)
 {
     switch (y->dtype) {
         LEAT_Y_REAL(FINISH_CASE, )
+        LEAT_Y_COMPLEX(FINISH_CASE, )
     default:
         break;
     }
@@ -254,10 +263,11 @@ static leat_status reduce(leat_kernel *k)
     return NULL;
 }
 
-#define REDUCE(op_)                                                                                \
+#define SUMS (LEAT_ROW_REAL | LEAT_ROW_COMPLEX)
+#define REDUCE(op_, types)                                                                         \
     {                                                                                              \
-        .op = op_, .where = {{"T", LEAT_ROW_REAL}}, .run = reduce,                                 \
-        .state_size = sizeof(reduce_state), .init = init, .flags = LEAT_KERNEL_VIA_FLOAT           \
+        .op = op_, .where = {{"T", types}}, .run = reduce, .state_size = sizeof(reduce_state),     \
+        .init = init, .flags = LEAT_KERNEL_VIA_FLOAT                                               \
     }
 #define REDUCE_BOOL(op_)                                                                           \
     {                                                                                              \
@@ -265,6 +275,13 @@ static leat_status reduce(leat_kernel *k)
     }
 
 const leat_kernel_def leat_cpu_reduce[] = {
-    REDUCE("Sum"),           REDUCE("Mean"),     REDUCE("Prod"),     REDUCE("Max"), REDUCE("Min"),
-    REDUCE("EuclideanNorm"), REDUCE_BOOL("All"), REDUCE_BOOL("Any"), {0},
+    REDUCE("Sum", SUMS),
+    REDUCE("Mean", SUMS),
+    REDUCE("Prod", SUMS),
+    REDUCE("Max", LEAT_ROW_REAL),
+    REDUCE("Min", LEAT_ROW_REAL),
+    REDUCE("EuclideanNorm", LEAT_ROW_REAL),
+    REDUCE_BOOL("All"),
+    REDUCE_BOOL("Any"),
+    {0},
 };

@@ -4,7 +4,7 @@
  * Where they are short, several are taken as one wide row, which is folded at the end. Where they
  * have one element, that is one long row: its sums are kept in registers.
  */
-#include "kernels/cpu/arith.h"
+#include "kernels/cpu/complex.h"
 #include "kernels/cpu/reduce.h"
 
 enum {
@@ -137,7 +137,9 @@ enum {
 #define SUM(name, dtype, T) REDUCER(sum, T, 0, TREE)
 #define PROD(name, dtype, T) REDUCER(prod, T, 1, TREE)
 LEAT_Y_REAL(SUM, )
+LEAT_Y_COMPLEX(SUM, )
 LEAT_Y_REAL(PROD, )
+LEAT_Y_COMPLEX(PROD, )
 
 /* X(type, least, greatest) */
 #define LIMITS(X)                                                                                  \
@@ -161,8 +163,8 @@ REDUCER(any, _Bool, 0, TREE)
 #define ADD_ENTRY(name, dtype, T) [LEAT_##dtype] = name##_add_to_##T,
 #define TABLE(ENTRY)                                                                               \
     {                                                                                              \
-        [LEAT_REDUCE_SUM] = {LEAT_Y_REAL(ENTRY, sum)},                                             \
-        [LEAT_REDUCE_PROD] = {LEAT_Y_REAL(ENTRY, prod)},                                           \
+        [LEAT_REDUCE_SUM] = {LEAT_Y_REAL(ENTRY, sum) LEAT_Y_COMPLEX(ENTRY, sum)},                  \
+        [LEAT_REDUCE_PROD] = {LEAT_Y_REAL(ENTRY, prod) LEAT_Y_COMPLEX(ENTRY, prod)},               \
         [LEAT_REDUCE_MAX] = {LEAT_Y_REAL(ENTRY, max)},                                             \
         [LEAT_REDUCE_MIN] = {LEAT_Y_REAL(ENTRY, min)},                                             \
         [LEAT_REDUCE_ALL] = {LEAT_Y_BOOL(ENTRY, all)},                                             \
