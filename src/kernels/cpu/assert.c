@@ -21,8 +21,8 @@ static void summarize(leat_strbuf *b, const leat_tensor *t, int64_t most)
 static leat_status assert_run(leat_kernel *k)
 {
     const leat_tensor *cond = leat_kernel_in(k, 0);
-    LEAT_REQUIRE(cond->shape.rank == 0 || (cond->shape.rank == 1 && cond->count == 1),
-                 INVALID_ARGUMENT, "In[0] should be a scalar: %s", leat_shape_show(&cond->shape).s);
+    LEAT_REQUIRE(cond->shape.rank == 0, INVALID_ARGUMENT, "In[0] should be a scalar: %s",
+                 leat_shape_show(&cond->shape).s);
     if (AT(bool, cond)[0])
         return NULL;
     leat_strbuf text = {0};
