@@ -5,7 +5,7 @@
 #include "core/alloc.h"
 #include "ops/infer_util.h"
 
-/* Without the axis the rank is all that can be known. */
+/* All values have the same rank, which is all that is known without the axis. */
 static leat_status concat_rank(leat_infer *c, int first, int end)
 {
     int rank = -1;
@@ -19,33 +19,45 @@ static leat_status concat_rank(leat_infer *c, int first, int end)
     return NULL;
 }
 
+/* Dims [begin, end) of x agree with those of s, which learns from them. */
+static leat_status merge_dims(const leat_shape *x, int begin, int end, leat_shape *s)
+{
+    leat_shape a = leat_shape_make(end - begin, x->dim + begin),
+               b = leat_shape_make(end - begin, s->dim + begin);
+    LEAT_TRY(leat_shape_merge(&a, &b, &a));
+    memcpy(s->dim + begin, a.dim, sizeof(*a.dim) * (size_t)(end - begin));
+    return NULL;
+}
+
 /* Values are inputs [first, end), the axis is input `at`. */
 static leat_status concat_inputs(leat_infer *c, int first, int end, int at)
 {
     leat_shape out = leat_shape_unknown(), s;
-    int64_t axis, sum = 0;
+    int64_t given, sum = 0;
     LEAT_TRY(leat_infer_rank(c, at, 0, &s));
-    if (!leat_infer_int(c, at, &axis))
-        return concat_rank(c, first, end);
-    int64_t least = axis < 0 ? -axis : axis + 1;
+    LEAT_TRY(concat_rank(c, first, end));
+    if (!leat_infer_int(c, at, &given))
+        return NULL;
+    int64_t least = leat_axis_rank(given);
     for (int i = end - 1; i >= first; i--) {
         s = leat_infer_in(c, i);
         LEAT_REQUIRE(s.rank < 0 || s.rank >= least, INVALID_ARGUMENT,
                      "Shape must be at least rank %" PRId64 " but is rank %d", least, s.rank);
-        int64_t part = -1;
-        if (s.rank >= 0) {
-            int64_t d = axis < 0 ? axis + s.rank : axis;
-            part = s.dim[d];
-            s.dim[d] = -1;
-            LEAT_TRY(leat_shape_merge(&s, &out, &out));
+        if (s.rank < 0) {
+            sum = -1;
+            continue;
         }
-        if (part < 0 || sum < 0)
+        int axis = (int)(given < 0 ? given + s.rank : given);
+        out = out.rank < 0 ? leat_shape_unknown_dims(s.rank) : out;
+        LEAT_TRY(merge_dims(&s, 0, axis, &out));
+        LEAT_TRY(merge_dims(&s, axis + 1, s.rank, &out));
+        if (s.dim[axis] < 0 || sum < 0)
             sum = -1;
         else
-            LEAT_TRY(leat_dim_add(sum, part, &sum));
+            LEAT_TRY(leat_dim_add(sum, s.dim[axis], &sum));
     }
     if (out.rank >= 0)
-        out.dim[axis < 0 ? axis + out.rank : axis] = sum;
+        out.dim[given < 0 ? given + out.rank : given] = sum;
     leat_infer_out(c, 0, out);
     return NULL;
 }

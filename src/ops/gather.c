@@ -7,10 +7,10 @@
 static leat_status picked(leat_infer *c, int64_t axis, int64_t batch)
 {
     leat_shape p = leat_infer_in(c, 0), ix = leat_infer_in(c, 1);
-    int64_t least = axis < 0 ? -axis : axis + 1;
+    int64_t least = leat_axis_rank(axis);
     LEAT_REQUIRE(p.rank < 0 || p.rank >= least, INVALID_ARGUMENT,
                  "Shape must be at least rank %" PRId64 " but is rank %d", least, p.rank);
-    least = batch < 0 ? -batch : batch + 1;
+    least = leat_axis_rank(batch);
     LEAT_REQUIRE(p.rank < 0 || p.rank >= least, INVALID_ARGUMENT,
                  "Shape must be at least rank %" PRId64 " but is rank %d", least, p.rank);
     if (p.rank < 0 || ix.rank < 0)

@@ -1,5 +1,6 @@
 /* guard.c -- ops that pass their input on and say or check something about it: StopGradient,
- * PreventGradient, CheckNumerics, EnsureShape, Snapshot, GuaranteeConst. */
+ * PreventGradient, CheckNumerics, EnsureShape, Snapshot, GuaranteeConst; and DeepCopy, which copies
+ * it. */
 #include <stdlib.h>
 
 #include <leat/ops.h>
@@ -77,6 +78,13 @@ const leat_op_def leat_ops_guard[] = {
      .attrs = "T: type",
      .shape = pass_shape,
      .grad = leat_grad_missing},
+    {.name = "DeepCopy",
+     .inputs = "x: T",
+     .outputs = "y: T",
+     .attrs = "T: type",
+     .shape = leat_shape_unchanged,
+     .grad = leat_grad_missing,
+     .flags = LEAT_OP_STATEFUL},
     {.name = "GuaranteeConst",
      .inputs = "input: T",
      .outputs = "output: T",

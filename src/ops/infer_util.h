@@ -24,6 +24,12 @@ static inline bool leat_infer_int(leat_infer *c, int i, int64_t *out)
     return true;
 }
 
+/* The least rank of a shape that has this axis, counted from the front or, below 0, the back. */
+static inline int64_t leat_axis_rank(int64_t axis)
+{
+    return axis < 0 ? -(axis + 1) + (axis != INT64_MIN) : axis + (axis != INT64_MAX);
+}
+
 /* Sums and products of dims; -1 if one is not known. */
 static inline leat_status leat_dim_add(int64_t a, int64_t b, int64_t *out)
 {

@@ -3,6 +3,7 @@
 
 #include <leat/ops.h>
 #include "core/alloc.h"
+#include "core/strbuf.h"
 #include "ops/infer_util.h"
 
 /* The axis at input i, if known, counted from the front: -1 if not. */
@@ -43,6 +44,18 @@ static leat_status split_shape(leat_infer *c)
     return NULL;
 }
 
+static leat_status cannot_split(int64_t all, const leat_tensor *sizes)
+{
+    leat_strbuf list = {0};
+    for (int64_t i = 0; i < sizes->count; i++)
+        leat_strbuf_printf(&list, "%s%" PRId64, i ? "," : "", leat_int_at(sizes, i));
+    leat_status s = leat_error(INVALID_ARGUMENT,
+                               "can't split axis of size %" PRId64 " into pieces of size [%s]", all,
+                               leat_strbuf_text(&list));
+    leat_strbuf_release(&list);
+    return s;
+}
+
 static leat_status split_v_sizes(leat_infer *c, leat_shape s, int64_t axis, const leat_tensor *t)
 {
     int n = leat_infer_outputs(c);
@@ -58,9 +71,8 @@ static leat_status split_v_sizes(leat_infer *c, leat_shape s, int64_t axis, cons
         if (size > 0)
             LEAT_TRY(leat_dim_add(sum, size, &sum));
     }
-    LEAT_REQUIRE(all < 0 || (open ? sum <= all : sum == all), INVALID_ARGUMENT,
-                 "can't split axis of size %" PRId64 " into pieces of size [%" PRId64 "...]", all,
-                 leat_int_at(t, 0));
+    if (all >= 0 && (open ? sum > all : sum != all))
+        return cannot_split(all, t);
     for (int i = 0; i < n; i++) {
         int64_t size = leat_int_at(t, i);
         s.dim[axis] = size >= 0 ? size : all < 0 ? -1 : all - sum;

@@ -1,5 +1,6 @@
 /* gather_nd.c -- GatherNd, ScatterNd, and scatters into a copy of a tensor. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "kernels/cpu/move.h"
 #include "kernels/cpu/shapes.h"
@@ -114,6 +115,40 @@ static leat_status check_scatter(const leat_tensor *indices, const leat_tensor *
     return NULL;
 }
 
+/* The sum of strings is what they are one after the other. */
+static leat_status append(leat_string *to, const leat_string *s)
+{
+    if (s->size == 0)
+        return NULL;
+    size_t size = to->size + s->size;
+    char *both = size < SIZE_MAX ? realloc(to->data, size + 1) : NULL;
+    LEAT_REQUIRE(both, RESOURCE_EXHAUSTED, "OOM when adding a string of %zu bytes", s->size);
+    memcpy(both + to->size, s->data, s->size);
+    both[size] = '\0';
+    *to = (leat_string){both, size};
+    return NULL;
+}
+
+static leat_status scatter_strings(leat_tensor *y, const leat_tensor *indices,
+                                   const leat_tensor *updates)
+{
+    gather_args g = {.params = y, .indices = indices};
+    g.depth = indices->shape.dim[indices->shape.rank - 1];
+    LEAT_REQUIRE(g.depth >= 1, INVALID_ARGUMENT,
+                 "Only indices.shape[-1] values between 1 and 5 are currently supported.  "
+                 "Requested rank: 0");
+    int64_t n = indices->count / g.depth, inner = updates->count / n;
+    for (int64_t i = 0; i < n; i++)
+        LEAT_REQUIRE(place(&g, i) >= 0, INVALID_ARGUMENT,
+                     "indices[%" PRId64 "] does not index into shape %s", i,
+                     leat_shape_show(&y->shape).s);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t e = 0; e < inner; e++)
+            LEAT_TRY(append(leat_element(y, place(&g, i) * inner + e),
+                            leat_element(updates, i * inner + e)));
+    return NULL;
+}
+
 static leat_status scatter_nd(leat_kernel *k)
 {
     const leat_tensor *indices = leat_kernel_in(k, 0), *updates = leat_kernel_in(k, 1);
@@ -124,7 +159,8 @@ static leat_status scatter_nd(leat_kernel *k)
     leat_move_zero(k, y);
     if (indices->count == 0)
         return NULL;
-    return leat_scatter_nd(y, indices, updates, LEAT_UPDATE_ADD);
+    return y->dtype == LEAT_STRING ? scatter_strings(y, indices, updates)
+                                   : leat_scatter_nd(y, indices, updates, LEAT_UPDATE_ADD);
 }
 
 /* Into input 0's memory if nobody else needs it, else into a copy. */
@@ -153,18 +189,14 @@ static leat_status scatter_sub(leat_kernel *k)
     return scatter_into(k, LEAT_UPDATE_SUB);
 }
 
-#define NUMBERS ((LEAT_TYPES_REAL & ~LEAT_TYPES_SMALL_FLOAT) | LEAT_TYPES_COMPLEX)
-#define ADDS(name, fn)                                                                             \
-    {                                                                                              \
-        .op = name, .where = {{"T", NUMBERS}}, .run = fn, .flags = LEAT_KERNEL_VIA_FLOAT           \
-    }
+#define NUMBERS (LEAT_TYPES_REAL | LEAT_TYPES_COMPLEX | LEAT_T(BOOL))
 
 const leat_kernel_def leat_cpu_gather_nd[] = {
     {.op = "GatherNd", .run = gather_nd},
-    ADDS("ScatterNd", scatter_nd),
+    {.op = "ScatterNd", .where = {{"T", NUMBERS | LEAT_T(STRING)}}, .run = scatter_nd},
     {.op = "TensorScatterUpdate", .run = scatter_update},
-    ADDS("TensorScatterAdd", scatter_add),
-    ADDS("TensorScatterSub", scatter_sub),
-    ADDS("ScatterNdNonAliasingAdd", scatter_add),
+    {.op = "TensorScatterAdd", .where = {{"T", NUMBERS}}, .run = scatter_add},
+    {.op = "TensorScatterSub", .where = {{"T", NUMBERS}}, .run = scatter_sub},
+    {.op = "ScatterNdNonAliasingAdd", .where = {{"T", NUMBERS}}, .run = scatter_add},
     {0},
 };

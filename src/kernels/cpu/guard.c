@@ -1,5 +1,6 @@
-/* guard.c -- StopGradient and others that pass on what comes; CheckNumerics, EnsureShape. */
-#include "kernels/cpu/cpu.h"
+/* guard.c -- StopGradient and others that pass on what comes; CheckNumerics, EnsureShape; DeepCopy.
+ */
+#include "kernels/cpu/move.h"
 
 static leat_status pass(leat_kernel *k)
 {
@@ -16,6 +17,14 @@ static leat_status ensure_shape(leat_kernel *k)
                  leat_node_name(leat_node_input(leat_kernel_node(k), 0).node), leat_shape_show(s).s,
                  leat_shape_show(&want).s);
     return pass(k);
+}
+
+static leat_status deep_copy(leat_kernel *k)
+{
+    const leat_tensor *x = leat_kernel_in(k, 0);
+    leat_tensor *y;
+    LEAT_TRY(leat_kernel_out(k, 0, &x->shape, &y));
+    return leat_move_flat(k, x->dtype, y->data, x->data, x->count);
 }
 
 /* Exponents of all ones are infinities and NaNs; the fraction tells which. */
@@ -84,5 +93,6 @@ const leat_kernel_def leat_cpu_guard[] = {
     {.op = "EnsureShape", .run = ensure_shape},
     {.op = "Snapshot", .run = pass},
     {.op = "GuaranteeConst", .run = pass},
+    {.op = "DeepCopy", .run = deep_copy},
     {0},
 };

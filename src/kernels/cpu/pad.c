@@ -242,7 +242,7 @@ static leat_status mirror_pad_grad(leat_kernel *k)
     return leat_move_run(k, &m, dy->dtype, dx->data, leat_element(t, at));
 }
 
-#define NUMBERS ((LEAT_TYPES_REAL & ~LEAT_TYPES_SMALL_FLOAT) | LEAT_TYPES_COMPLEX)
+#define NUMBERS (LEAT_TYPES_REAL | LEAT_TYPES_COMPLEX)
 
 const leat_kernel_def leat_cpu_pad[] = {
     {.op = "Pad", .run = pad},
@@ -252,7 +252,6 @@ const leat_kernel_def leat_cpu_pad[] = {
      .where = {{"T", NUMBERS}},
      .run = mirror_pad_grad,
      .state_size = sizeof(int64_t),
-     .init = mirror_init,
-     .flags = LEAT_KERNEL_VIA_FLOAT},
+     .init = mirror_init},
     {0},
 };

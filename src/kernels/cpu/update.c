@@ -82,6 +82,8 @@ FLOATING(leat_half, leat_half, float, leat_half_to_float, leat_half_from_float)
 FLOATING(leat_bfloat16, leat_bfloat16, float, leat_bfloat16_to_float, leat_bfloat16_from_float)
 COMPLEX(leat_complex64, float)
 COMPLEX(leat_complex128, double)
+LOOP(add_bool, bool, bool, SAME, SAME, a || b)
+LOOP(sub_bool, bool, bool, SAME, SAME, a != b)
 
 #define ROW(T)                                                                                     \
     {                                                                                              \
@@ -97,6 +99,7 @@ static const leat_update_fn update_table[LEAT_UINT64 + 1][LEAT_UPDATE_MAX + 1] =
     LEAT_X_REAL(TABLE_ROW) TABLE_ROW(HALF, leat_half)
         TABLE_ROW(BFLOAT16, leat_bfloat16)[LEAT_COMPLEX64] = UNORDERED(leat_complex64),
     [LEAT_COMPLEX128] = UNORDERED(leat_complex128),
+    [LEAT_BOOL] = {NULL, add_bool, sub_bool},
 };
 
 leat_update_fn leat_update_of(leat_dtype t, leat_update_op op)
