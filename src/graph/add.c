@@ -219,20 +219,22 @@ static leat_status take_given(making *m)
     return NULL;
 }
 
-static int output_length(const making *m, const leat_arg_info *arg)
+static int64_t output_length(const making *m, const leat_arg_info *arg)
 {
     if (arg->number_attr >= 0)
-        return (int)m->attrs[arg->number_attr].i;
+        return m->attrs[arg->number_attr].i;
     return arg->list_attr >= 0 ? m->attrs[arg->list_attr].n : 1;
 }
 
 static leat_status type_outputs(const making *m, leat_node *n)
 {
     int64_t total = 0;
-    for (int a = 0; a < m->op->n_out; a++)
-        total += output_length(m, &m->op->out[a]);
-    LEAT_REQUIRE(total <= 1 << 20, INVALID_ARGUMENT, "'%s' Op would have %lld outputs",
-                 m->op->def->name, (long long)total);
+    for (int a = 0; a < m->op->n_out; a++) {
+        int64_t n = output_length(m, &m->op->out[a]);
+        LEAT_REQUIRE(n >= 0 && n <= 1 << 20, INVALID_ARGUMENT, "'%s' Op would have %lld outputs",
+                     m->op->def->name, (long long)n);
+        total += n;
+    }
     n->out_types = leat_arena_array(&m->g->arena, leat_dtype, total);
     n->out_shapes = leat_arena_array(&m->g->arena, leat_shape, total);
     for (int a = 0; a < m->op->n_out; a++) {

@@ -36,6 +36,15 @@ void leat_task_push(task_list *l, exec_node *n, iteration *it)
     l->v[l->n++] = (task){n, it};
 }
 
+static void clear_entries(leat_entry *e, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (e[i].tensor || e[i].var)
+            leat_entry_clear(&e[i]);
+        else
+            e[i].dead = false;
+}
+
 static void end_active(leat_run *r)
 {
     leat_step *step = r->step;
@@ -43,6 +52,8 @@ static void end_active(leat_run *r)
         return;
     if (r->executor->has_flow)
         leat_flow_clear(r);
+    if (leat_step_cancelled(step)) /* values on their way to nodes that never ran */
+        clear_entries(r->root.entries, r->executor->frames[0].n_entries);
     if (atomic_fetch_sub_explicit(&step->running, 1, memory_order_acq_rel) == 1)
         leat_event_set(&step->done);
 }
@@ -97,15 +108,6 @@ static leat_status propagate(leat_run *r, exec_node *n, leat_entry *out, task_li
         arrive(&r->root, dst, alone, ready);
     }
     return NULL;
-}
-
-static void clear_entries(leat_entry *e, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (e[i].tensor || e[i].var)
-            leat_entry_clear(&e[i]);
-        else
-            e[i].dead = false;
 }
 
 static void deliver(leat_run *r, task t, leat_entry *out, bool dead, task_list *ready)

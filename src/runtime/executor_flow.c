@@ -87,6 +87,9 @@ static leat_status spread(leat_executor *e, bool *seen, int *queue, int n)
             LEAT_REQUIRE(frame != 0, INVALID_ARGUMENT, "{{node %s}} leaves no frame",
                          x->bound.node->name);
             frame = e->frames[frame].parent;
+        } else if (x->kind == EXEC_NEXT) {
+            LEAT_REQUIRE(frame != 0, INVALID_ARGUMENT, "{{node %s}} is in no loop",
+                         x->bound.node->name);
         }
         for (int i = 0; i < x->n_edges; i++) {
             int to = x->edges[i].node;
