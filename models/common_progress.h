@@ -1,0 +1,24 @@
+/* common_progress.h -- a line about once a second that says how training goes: rewritten in place
+ * on a terminal, line by line elsewhere. */
+#ifndef COMMON_PROGRESS_H
+#define COMMON_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct progress {
+    double started, last; /* seconds */
+    int64_t examples, last_examples;
+    bool tty, drawn;
+} progress;
+
+double progress_clock(void); /* seconds since some time */
+void progress_begin(progress *p);
+/* So many more examples were seen; true if it is time for a line. */
+bool progress_add(progress *p, int64_t examples);
+/* "step 500  epoch 0.83  loss 0.2311  120,000 examples/s" */
+void progress_line(progress *p, int64_t step, double epoch, double loss);
+/* Ends the line; gives the seconds since the beginning. */
+double progress_end(progress *p);
+
+#endif
