@@ -4,6 +4,7 @@
 
 #include <leat/control.h>
 #include <leat/data.h>
+#include <leat/function.h>
 #include <leat/graph.h>
 #include <leat/nn.h>
 #include <leat/ops.h>

@@ -25,6 +25,9 @@ void leat_functions_truncate(leat_graph *g, int n);
 
 /* function_op.c: f->op_def and f->info from f->def->signature, in g's arena. */
 leat_status leat_function_make_op(leat_graph *g, leat_function *f) LEAT_MUST_CHECK;
+/* Shapes of what a call gives: inferred in the body. And of a body's _Arg: as it is passed. */
+leat_status leat_call_shape(leat_infer *c);
+leat_status leat_arg_shape(leat_infer *c);
 /* Gradient of a call: one SymbolicGradient. */
 leat_status leat_call_grad(leat_grad *g);
 /* The function that a call node calls (or is the gradient of), with its attributes; borrowed. */
@@ -40,13 +43,11 @@ typedef struct leat_body {
 } leat_body;
 void leat_body_free(leat_body *b); /* all but the struct itself */
 
-/* function_body.c: with attributes bound (placeholders in the body are replaced by them). */
-leat_status leat_function_instantiate(const leat_graph *library, const char *name,
-                                      const leat_attr *attrs, int n_attrs,
+/* function_body.c: for a call of f; placeholders in the body are replaced by f's attributes. */
+leat_status leat_function_instantiate(const leat_node *call, const leat_func *f,
                                       leat_body *out) LEAT_MUST_CHECK;
 /* function_grad.c: args are the function's and then dL/d(results); results are dL/d(args). */
-leat_status leat_function_instantiate_grad(const leat_graph *library, const char *name,
-                                           const leat_attr *attrs, int n_attrs,
+leat_status leat_function_instantiate_grad(const leat_node *call, const leat_func *f,
                                            leat_body *out) LEAT_MUST_CHECK;
 
 /* function_inline.c: the call becomes an IdentityN (or NoOp) over its body, whose nodes are added

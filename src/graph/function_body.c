@@ -385,15 +385,18 @@ void leat_body_free(leat_body *b)
     *b = (leat_body){0};
 }
 
-leat_status leat_function_instantiate(const leat_graph *library, const char *name,
-                                      const leat_attr *attrs, int n_attrs, leat_body *out)
+leat_status leat_function_instantiate(const leat_node *call, const leat_func *f, leat_body *out)
 {
-    maker m = {.library = library, .attrs = attrs, .n_attrs = n_attrs};
-    m.f = leat_function_find(library, name);
-    LEAT_REQUIRE(m.f, NOT_FOUND, "Function %s is not defined.", name);
+    leat_graph *library = call->graph;
+    maker m = {.library = library, .attrs = f->attrs, .n_attrs = f->n_attrs};
+    m.f = leat_function_find(library, f->name);
+    LEAT_REQUIRE(m.f, NOT_FOUND, "Function %s is not defined.", f->name);
     leat_arena_init(&m.arena);
     leat_body b = {.g = leat_graph_new()};
     b.g->library = library;
+    b.g->call = call;
+    b.g->call_depth = library->call_depth + 1;
+    b.g->call_work = library->call_work ? library->call_work : &library->own_call_work;
     leat_status s = make(&m, &b);
     for (int i = 0; i < m.n_owned; i++)
         leat_proto_free(m.owned[i]);
@@ -403,7 +406,7 @@ leat_status leat_function_instantiate(const leat_graph *library, const char *nam
     leat_arena_release(&m.arena);
     if (s) {
         leat_body_free(&b);
-        return leat_status_prefix(s, "Function '%s': ", name);
+        return leat_status_prefix(s, "Function '%s': ", f->name);
     }
     *out = b;
     return NULL;

@@ -64,19 +64,21 @@ static leat_status differentiate(leat_body *b)
     return s ? s : leat_graph_status(b->g);
 }
 
-leat_status leat_function_instantiate_grad(const leat_graph *library, const char *name,
-                                           const leat_attr *attrs, int n_attrs, leat_body *out)
+leat_status leat_function_instantiate_grad(const leat_node *call, const leat_func *f,
+                                           leat_body *out)
 {
-    const leat_function *f = leat_function_find(library, name);
-    LEAT_REQUIRE(f, NOT_FOUND, "Function %s is not defined.", name);
-    if (f->gradient)
-        return leat_function_instantiate(library, f->gradient, attrs, n_attrs, out);
+    const leat_function *found = leat_function_find(call->graph, f->name);
+    LEAT_REQUIRE(found, NOT_FOUND, "Function %s is not defined.", f->name);
+    if (found->gradient) {
+        leat_func gradient = {found->gradient, f->attrs, f->n_attrs};
+        return leat_function_instantiate(call, &gradient, out);
+    }
     leat_body b;
-    LEAT_TRY(leat_function_instantiate(library, name, attrs, n_attrs, &b));
+    LEAT_TRY(leat_function_instantiate(call, f, &b));
     leat_status s = differentiate(&b);
     if (s) {
         leat_body_free(&b);
-        return leat_status_prefix(s, "Gradient of function '%s': ", name);
+        return leat_status_prefix(s, "Gradient of function '%s': ", f->name);
     }
     *out = b;
     return NULL;

@@ -23,6 +23,11 @@ typedef struct splice {
     leat_node *trigger; /* what nodes without inputs wait for; NULL: not made */
 } splice;
 
+static bool is_call(const leat_node *n)
+{
+    return !n->dead && (n->op->def->grad == leat_call_grad || leat_node_is(n, "SymbolicGradient"));
+}
+
 static leat_status add(splice *s, const char *op, const char *name, const leat_out *in, int n_in,
                        leat_node *const *controls, int n_controls, leat_node **out)
 {
@@ -128,6 +133,9 @@ static leat_status add_node(splice *s, const leat_node *n)
     for (int i = 0; i < n->n_attrs; i++)
         attrs[i] = own_names(s, n, &n->attrs[i]);
     leat_status bad = leat_graph_add(s->g, &spec, &s->made[n->id]);
+    if (!bad && is_call(n))
+        memcpy(s->made[n->id]->out_shapes, n->out_shapes,
+               sizeof(*n->out_shapes) * (size_t)n->n_out);
     free(in);
     free(attrs);
     return bad;
@@ -210,18 +218,13 @@ static leat_status run(splice *s)
     return NULL;
 }
 
-static bool is_call(const leat_node *n)
-{
-    return !n->dead && (n->op->def->grad == leat_call_grad || leat_node_is(n, "SymbolicGradient"));
-}
-
 leat_status leat_function_inline(leat_graph *g, leat_node *call)
 {
     leat_func f = leat_called_function(call);
     leat_body b;
     leat_status bad = leat_node_is(call, "SymbolicGradient")
-                          ? leat_function_instantiate_grad(g, f.name, f.attrs, f.n_attrs, &b)
-                          : leat_function_instantiate(g, f.name, f.attrs, f.n_attrs, &b);
+                          ? leat_function_instantiate_grad(call, &f, &b)
+                          : leat_function_instantiate(call, &f, &b);
     if (!bad) {
         splice s = {.g = g, .call = call, .b = &b};
         s.made = leat_new_array(leat_node *, b.g->n_nodes + 1);
@@ -237,6 +240,7 @@ leat_status leat_function_inline(leat_graph *g, leat_node *call)
 leat_status leat_functions_inline(leat_graph *g)
 {
     int *depth = NULL, cap = 0, first = g->n_nodes;
+    g->no_call_shapes = true;
     leat_status s = NULL;
     for (int i = 0; i < g->n_nodes && !s; i++) {
         leat_node *n = g->nodes[i];

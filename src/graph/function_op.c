@@ -113,7 +113,7 @@ leat_status leat_function_make_op(leat_graph *g, leat_function *f)
     LEAT_REQUIRE(s->n_attr < 10000 && s->n_input_arg < 100000 && s->n_output_arg < 100000,
                  INVALID_ARGUMENT, "too many arguments or attributes");
     f->op_def = (leat_op_def){.name = f->name,
-                              .shape = leat_shape_any,
+                              .shape = leat_call_shape,
                               .grad = leat_call_grad,
                               .flags = s->is_stateful ? LEAT_OP_STATEFUL : 0};
     f->info = leat_arena_new(a, leat_op_info);
@@ -125,6 +125,54 @@ leat_status leat_function_make_op(leat_graph *g, leat_function *f)
         make_args(a, f->info, s->input_arg, s->n_input_arg, true, &f->info->in, &f->info->n_in));
     return make_args(a, f->info, s->output_arg, s->n_output_arg, false, &f->info->out,
                      &f->info->n_out);
+}
+
+/* ---- Shapes ---- */
+
+enum {
+    MOST_DEPTH = 16,     /* bodies inside bodies that are looked into */
+    MOST_WORK = 1 << 20, /* nodes that are made for it, in all of a graph */
+};
+
+leat_status leat_arg_shape(leat_infer *c)
+{
+    const leat_node *n = leat_infer_node(c), *call = n->graph->call;
+    int64_t i = leat_node_int(n, "index");
+    if (!call || i >= call->n_in || !call->in[i].node)
+        return NULL;
+    leat_out x = call->in[i];
+    leat_infer_out(c, 0, leat_out_shape(x));
+    const leat_handle_info *h = x.node->out_handles ? x.node->out_handles[x.index] : NULL;
+    if (h)
+        leat_infer_out_handle(c, 0, h->dtype, h->shape);
+    return NULL;
+}
+
+/* What is wrong with the function is said when it is to be run. */
+leat_status leat_call_shape(leat_infer *c)
+{
+    const leat_node *n = leat_infer_node(c);
+    leat_graph *g = n->graph;
+    int64_t *work = g->call_work ? g->call_work : &g->own_call_work;
+    leat_func f = leat_called_function(n);
+    const leat_function *found = leat_function_find(g, f.name);
+    if (!found || g->no_call_shapes || g->call_depth >= MOST_DEPTH || *work > MOST_WORK)
+        return NULL;
+    *work += (int64_t)found->def->n_node_def + n->n_in + 1;
+    leat_body b;
+    leat_status s = leat_function_instantiate(n, &f, &b);
+    leat_status_free(s);
+    if (s)
+        return NULL;
+    for (int i = 0; i < b.n_results && i < n->n_out; i++) {
+        leat_out y = b.results[i];
+        leat_infer_out(c, i, leat_out_shape(y));
+        const leat_handle_info *h = y.node->out_handles ? y.node->out_handles[y.index] : NULL;
+        if (h)
+            leat_infer_out_handle(c, i, h->dtype, h->shape);
+    }
+    leat_body_free(&b);
+    return NULL;
 }
 
 /* ---- Gradient ---- */

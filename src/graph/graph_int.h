@@ -92,6 +92,12 @@ struct leat_graph {
     leat_function **function_list; /* in the order they were added */
     int n_functions, cap_functions;
     const leat_graph *library;     /* where other functions are found, or NULL; outlives this */
+    /* Of a function's body: the call that it is made for, how many bodies it is inside of, and how
+     * many nodes were made already to know the shapes of calls. */
+    const leat_node *call;
+    int call_depth;
+    int64_t *call_work, own_call_work;
+    bool no_call_shapes; /* calls are about to be inlined: their shapes do not matter */
     leat_control_ctx *control_ctx; /* the innermost open one, or NULL */
     leat_control_ctx *contexts;    /* all of them */
     int ctx_off;                   /* above 0: whoever adds a node says where it belongs */

@@ -3,6 +3,8 @@
  * writes these. */
 #include <leat/extend.h>
 
+#include "graph/function.h"
+
 #define EDGE                                                                                       \
     "tensor_name: string; send_device: string; send_device_incarnation: int; recv_device: "        \
     "string; "                                                                                     \
@@ -12,7 +14,7 @@ const leat_op_def leat_ops_ends[] = {
     {.name = "_Arg",
      .outputs = "output: T",
      .attrs = "T: type; index: int >= 0",
-     .shape = leat_shape_any,
+     .shape = leat_arg_shape,
      .grad = leat_grad_none,
      .flags = LEAT_OP_STATEFUL},
     {.name = "_LateArg",

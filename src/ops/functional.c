@@ -9,7 +9,7 @@
         .name = op, .inputs = "args: Tin", .outputs = "output: Tout",                              \
         .attrs = "Tin: list(type) >= 0; Tout: list(type) >= 0; f: func; config: string = ''; "     \
                  "config_proto: string = ''; executor_type: string = ''",                          \
-        .shape = leat_shape_any, .grad = leat_call_grad, .flags = f                                \
+        .shape = leat_call_shape, .grad = leat_call_grad, .flags = f                               \
     }
 
 /* What is known of x is known of dL/dx. */

@@ -42,6 +42,8 @@ typedef struct leat_request {
 
 /* prune.c: makes c->graph, with what the request needs. */
 leat_status leat_pass_prune(leat_compile *c, const leat_request *q) LEAT_MUST_CHECK;
+/* inline.c: calls of functions become their bodies. */
+leat_status leat_pass_inline(leat_compile *c) LEAT_MUST_CHECK;
 /* reread.c: reads of references that are used after an update are made after it. */
 leat_status leat_pass_reread(leat_compile *c) LEAT_MUST_CHECK;
 /* place.c: every node gets the full name of a device. */
