@@ -1,5 +1,5 @@
 /* const_shape.c -- integer vectors that stand for shapes, followed through the ops that compute
- * them: Const, Shape, Pack, ConcatV2, Cast, Identity, StridedSlice and scalar arithmetic. */
+ * them: Const, Shape, Pack, ConcatV2, Cast, Identity, StridedSlice, Range. */
 #include <string.h>
 
 #include "core/buffer.h"
@@ -118,6 +118,17 @@ static leat_status of_slice(const leat_node *n, int depth, leat_shape *out)
     return NULL;
 }
 
+/* Range(start, limit, 1), as reductions over all dimensions have it. */
+static void of_range(const leat_node *n, int depth, leat_shape *out)
+{
+    int64_t from = scalar_of(n->in[0], depth), to = scalar_of(n->in[1], depth);
+    if (from < 0 || to < from || to - from > LEAT_MAX_RANK || scalar_of(n->in[2], depth) != 1)
+        return;
+    *out = leat_shape_unknown_dims((int)(to - from));
+    for (int i = 0; i < out->rank; i++)
+        out->dim[i] = from + i;
+}
+
 static leat_status shape_of(leat_out x, int depth, leat_shape *out)
 {
     const leat_tensor *t = leat_const_value(x);
@@ -143,6 +154,8 @@ static leat_status shape_of(leat_out x, int depth, leat_shape *out)
         return of_concat(n, depth - 1, out);
     else if (leat_node_is(n, "StridedSlice"))
         return of_slice(n, depth - 1, out);
+    else if (leat_node_is(n, "Range"))
+        of_range(n, depth - 1, out);
     else if (leat_node_is(n, "Pack") && n->n_in <= LEAT_MAX_RANK)
         for (int i = 0; i < n->n_in; i++)
             out->dim[i] = scalar_of(n->in[i], depth - 1);

@@ -9,8 +9,12 @@
 #include "graph/graph_int.h"
 #include "graph/infer_int.h"
 
+enum { MOST_VALUES = 4 };
+
 struct leat_infer {
     leat_node *node;
+    leat_tensor *values[MOST_VALUES]; /* made for leat_infer_value */
+    int n_values;
 };
 
 const leat_node *leat_infer_node(leat_infer *c)
@@ -33,9 +37,38 @@ leat_shape leat_infer_in(leat_infer *c, int i)
     return i < c->node->n_in ? leat_out_shape(c->node->in[i]) : leat_shape_unknown();
 }
 
+/* A vector that was computed from shapes, if all of it is known. */
+static const leat_tensor *computed_value(leat_infer *c, leat_out x)
+{
+    leat_dtype t = leat_dtype_base(leat_out_dtype(x));
+    leat_shape shape = leat_out_shape(x), s;
+    if ((t != LEAT_INT32 && t != LEAT_INT64) || shape.rank != 1 || c->n_values == MOST_VALUES)
+        return NULL;
+    leat_status bad = leat_const_shape(x, &s);
+    leat_status_free(bad);
+    if (bad || !leat_shape_known(&s))
+        return NULL;
+    leat_tensor *v;
+    bad = leat_tensor_new(t, leat_shape(s.rank), &v);
+    leat_status_free(bad);
+    if (bad)
+        return NULL;
+    for (int i = 0; i < s.rank; i++) {
+        if (t == LEAT_INT64)
+            ((int64_t *)v->data)[i] = s.dim[i];
+        else
+            ((int32_t *)v->data)[i] = (int32_t)s.dim[i];
+    }
+    c->values[c->n_values++] = v;
+    return v;
+}
+
 const leat_tensor *leat_infer_value(leat_infer *c, int i)
 {
-    return i < c->node->n_in && c->node->in[i].node ? leat_const_value(c->node->in[i]) : NULL;
+    if (i >= c->node->n_in || !c->node->in[i].node)
+        return NULL;
+    const leat_tensor *t = leat_const_value(c->node->in[i]);
+    return t ? t : computed_value(c, c->node->in[i]);
 }
 
 leat_status leat_infer_value_shape(leat_infer *c, int i, leat_shape *out)
@@ -191,10 +224,12 @@ leat_status leat_shape_merged(leat_infer *c)
 
 leat_status leat_node_infer(leat_node *n)
 {
-    leat_infer c = {n};
+    leat_infer c = {.node = n};
     for (int i = 0; i < n->n_out; i++)
         n->out_shapes[i] = leat_shape_unknown();
     leat_status s = n->op->def->shape(&c);
+    for (int i = 0; i < c.n_values; i++)
+        leat_tensor_unref(c.values[i]);
     if (!s)
         return NULL;
     return leat_status_suffix(s, " for '%s' (op: '%s')", n->name, n->op->def->name);

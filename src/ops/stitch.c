@@ -10,13 +10,14 @@ static leat_status stitch_shape(leat_infer *c)
 {
     int n = leat_infer_inputs(c) / 2;
     leat_shape rest = leat_shape_unknown();
-    int64_t max = 0;
+    int64_t max = -1;
+    bool known = true;
     for (int i = 0; i < n; i++) {
         leat_shape ix = leat_infer_in(c, i), data = leat_infer_in(c, n + i);
         const leat_tensor *t = leat_infer_value(c, i);
-        for (int64_t e = 0; max >= 0 && t && e < t->count; e++)
+        for (int64_t e = 0; t && e < t->count; e++)
             max = leat_int_at(t, e) > max ? leat_int_at(t, e) : max;
-        max = t ? max : -1;
+        known &= t != NULL;
         if (ix.rank < 0)
             continue;
         LEAT_TRY(leat_shape_merge_prefix(&data, &ix));
@@ -25,7 +26,7 @@ static leat_status stitch_shape(leat_infer *c)
         leat_shape tail = leat_shape_make(data.rank - ix.rank, data.dim + ix.rank);
         LEAT_TRY(leat_shape_merge(&rest, &tail, &rest));
     }
-    leat_shape rows = leat_shape(max < 0 ? -1 : max + 1);
+    leat_shape rows = leat_shape(known ? max + 1 : -1);
     leat_infer_out(c, 0, leat_shape_concat(&rows, &rest, 0));
     return NULL;
 }
