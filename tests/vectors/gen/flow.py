@@ -410,14 +410,14 @@ def functions(f):
             scaled.add_to_graph(tf1.get_default_graph())
             x, y = b.rand((2, 3), FLOAT, static='known'), b.rand((2, 3), FLOAT, static='known')
             return getattr(raw, op)(args=[x, y], Tout=[FLOAT, FLOAT], f=scaled)
-        f.case('two', op, call, 2)
+        f.case('two', op, call, 2, grad=True)
 
         def inside(b):  # a function that calls a function
             _, twice = library(b)
             twice.add_to_graph(tf1.get_default_graph())
             return getattr(raw, op)(args=[b.rand((4,), FLOAT, static='known')], Tout=[FLOAT],
                                     f=twice)
-        f.case('nested', op, inside, 2)
+        f.case('nested', op, inside, 2, grad=True)
 
         def error(b):
             @function.Defun(tf.int32, tf.int32, func_name='Divide')
