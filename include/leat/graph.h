@@ -136,6 +136,7 @@ LEAT_API leat_out leat_output(leat_out x, int index); /* another output of the s
 static inline leat_out leat_done(leat_out x) { return (leat_out){x.node, -1}; }
 LEAT_API int leat_graph_nodes(const leat_graph *g);
 LEAT_API leat_node *leat_graph_node(const leat_graph *g, int i);
+LEAT_API int leat_node_index(const leat_node *n); /* its i */
 /* By name ("a/b"); NULL if there is none. */
 LEAT_API leat_node *leat_graph_find(const leat_graph *g, const char *name);
 /* By tensor name ("a/b:0", "a/b" meaning output 0, "^a/b"). NOT_FOUND names the nearest. */

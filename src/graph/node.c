@@ -8,6 +8,11 @@ leat_graph *leat_node_graph(const leat_node *n)
     return n->graph;
 }
 
+int leat_node_index(const leat_node *n)
+{
+    return n->id;
+}
+
 const char *leat_node_name(const leat_node *n)
 {
     return n->name;

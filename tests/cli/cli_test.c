@@ -1,0 +1,204 @@
+/* The `leat` command and the models' flags, run as users do: what they print, their exit codes. */
+#include <leat/leat.h>
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test.h"
+
+static char dir[64], output[1 << 16];
+
+/* Runs PROGRAM under the build directory in the shell; gives its exit code, and fills output with
+ * what it printed, standard error and all. */
+static int run(const char *program, const char *args)
+{
+    char command[4096];
+    snprintf(command, sizeof(command), "cd %s && %s/%s %s 2>&1", dir, LEAT_BINARY_DIR, program,
+             args);
+    FILE *p = popen(command, "r");
+    size_t n = p ? fread(output, 1, sizeof(output) - 1, p) : 0;
+    output[n] = 0;
+    int status = p ? pclose(p) : -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void check(const char *program, const char *args, int code, const char *words)
+{
+    int got = run(program, args);
+    if (got != code || !strstr(output, words)) {
+        test_failures++;
+        printf("%s %s: exit code %d, want %d with \"%s\"; it printed:\n%s", program, args, got,
+               code, words, output);
+    }
+    if (code == 2 && strchr(output, '\n') && strchr(output, '\n')[1] && strcmp(args, "") != 0) {
+        test_failures++;
+        printf("%s %s: more than one line:\n%s", program, args, output);
+    }
+}
+
+static void begin(void)
+{
+    strcpy(dir, "/tmp/leat-cli-XXXXXX");
+    CHECK(mkdtemp(dir) != NULL);
+}
+
+static void end(void)
+{
+    char command[128];
+    snprintf(command, sizeof(command), "rm -r %s", dir);
+    CHECK_INT(system(command), 0);
+}
+
+static void write_file(const char *name, const void *bytes, size_t n)
+{
+    char path[256];
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    FILE *f = fopen(path, "wb");
+    CHECK(f && fwrite(bytes, 1, n, f) == n);
+    if (f)
+        fclose(f);
+}
+
+/* y = x * 2 + v, z = sum(y), with a variable v that step counts up. Files g.pb and g.pbtxt. */
+static void write_graph(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out x = leat_placeholder(g, LEAT_FLOAT, leat_shape(-1, 2), leat_name("x"));
+    leat_out v = leat_variable(g, "v", leat_scalar(g, LEAT_FLOAT, 10));
+    leat_out y = leat_add(leat_mul(x, leat_scalar_like(x, 2)), v, leat_name("y"));
+    leat_sum(y, leat_ints(g, 0, 1), leat_name("z"));
+    leat_assign_add(leat_variable_ref(v), leat_scalar(g, LEAT_FLOAT, 1), leat_name("step"));
+    leat_global_variables_initializer(g);
+    void *bytes = NULL;
+    char *text = NULL;
+    size_t n = 0;
+    CHECK_OK(leat_graph_to_binary(g, &bytes, &n));
+    CHECK_OK(leat_graph_to_text(g, &text));
+    write_file("g.pb", bytes, n);
+    write_file("g.pbtxt", text, strlen(text));
+    write_file("cut.pb", bytes, n / 2);
+    free(bytes);
+    free(text);
+    leat_graph_free(g);
+}
+
+static void write_npy(const char *name, const char *descr, const char *shape, const void *data,
+                      size_t size)
+{
+    unsigned char b[512] = "\x93NUMPY\1";
+    int n = snprintf((char *)b + 10, 200,
+                     "{'descr': '%s', 'fortran_order': False, 'shape': %s, }\n", descr, shape);
+    b[8] = (unsigned char)n;
+    memcpy(b + 10 + n, data, size);
+    write_file(name, b, 10 + (size_t)n + size);
+}
+
+static void bad_use(void)
+{
+    begin();
+    check("leat", "", 2, "usage: leat COMMAND");
+    check("leat", "--version", 0, "leat ");
+    check("leat", "help", 0, "run a graph");
+    check("leat", "help run", 0, "--feed NAME=FILE");
+    check("leat", "run --help", 0, "--feed NAME=FILE");
+    check("leat", "help nothing", 2, "nothing: no such command");
+    check("leat", "dance", 2, "dance: no such command");
+    check("leat", "run", 2, "wants one graph file");
+    check("leat", "run a b --fetch x", 2, "wants one graph file");
+    check("leat", "run a.pb", 2, "wants something to --fetch");
+    check("leat", "run a.pb --fetch", 2, "--fetch: wants a value");
+    check("leat", "run a.pb --frobnicate 1", 2, "--frobnicate: no such option");
+    check("leat", "run a.pb --fetch x --steps many", 2, "wants a whole number");
+    check("leat", "show", 2, "wants one file");
+    check("leat", "devices --cpu_devices 0", 2, "wants a whole number from 1");
+    check("leat", "devices extra", 2, "takes no arguments");
+    check("leat", "run nowhere.pb --fetch x", 1, "nowhere.pb: No such file");
+    end();
+}
+
+static void shows(void)
+{
+    begin();
+    write_graph();
+    check("leat", "show g.pb", 0, "x  float [?,2]");
+    CHECK(strstr(output, "1 variables, 4 bytes"));
+    CHECK(strstr(output, "outputs\n"));
+    CHECK(strstr(output, "VariableV2"));
+    check("leat", "show g.pbtxt", 0, "x  float [?,2]");
+    check("leat", "show g.pb --text", 0, "op: \"VariableV2\"");
+    check("leat", "show cut.pb", 1, "cut.pb: ");
+    check("leat", "devices --cpu_devices 2", 0, "device:CPU:1");
+    end();
+}
+
+static void runs(void)
+{
+    begin();
+    write_graph();
+    static const float x[] = {1, 2, 3, 4};
+    static const double wide[] = {1, 2, 3, 4};
+    static const char words[] = "abcd";
+    write_npy("x.npy", "<f4", "(2, 2)", x, sizeof(x));
+    write_npy("wide.npy", "<f8", "(2, 2)", wide, sizeof(wide));
+    write_npy("row.npy", "<f4", "(4,)", x, sizeof(x));
+    write_npy("words.npy", "|S2", "(1, 2)", words, 4);
+    write_npy("cut.npy", "<f4", "(2, 3)", x, sizeof(x));
+    write_npy("odd.npy", "<m8", "(2,)", x, sizeof(x));
+    check("leat", "run g.pb --init init --feed x=x.npy --fetch y", 0,
+          "y float [2,2] [[12 14][16 18]]");
+    check("leat", "run g.pbtxt --init=init --feed x:0=wide.npy --fetch=z:0", 0, "z:0 float [] 60");
+    check("leat", "run g.pb --init init --target step --fetch v/read --steps 3", 0, "v/read float");
+    check("leat", "run g.pb --init init --feed x=x.npy --fetch y:0 --fetch z --out res", 0,
+          "res/y.npy");
+    check("leat", "run g.pb --init init --feed x=res/y.npy --fetch y", 0, "[[34 38][42 46]]");
+    check("leat", "run g.pb --feed v/read=0.5 --feed x=x.npy --fetch y", 0, "[[2.5 4.5]");
+    check("leat", "run g.pb --feed x=x.npy --fetch y", 1, "uninitialized value v");
+    check("leat", "run g.pb --init init --feed x=row.npy --fetch y", 1, "[4]");
+    check("leat", "run g.pb --feed x=words.npy --fetch y", 1, "cannot be fed with string");
+    check("leat", "run g.pb --feed x=cut.npy --fetch y", 1, "cut.npy is cut");
+    check("leat", "run g.pb --feed x=odd.npy --fetch y", 1, "'m8' are not known");
+    check("leat", "run g.pb --feed x=g.pb --fetch y", 1, "is not a .npy file");
+    check("leat", "run g.pb --feed q=x.npy --fetch y", 1, "no node \"q\"");
+    check("leat", "run g.pb --feed x --fetch y", 1, "wants NAME=FILE");
+    check("leat", "run g.pb --fetch y:7", 1, "has 1 outputs");
+    check("leat", "run g.pb --fetch init", 1, "no output to fetch");
+    check("leat", "run g.pb --init init --feed x=x.npy --fetch y --trace t.json", 0, "y float");
+    end();
+}
+
+static void model_flags(void)
+{
+    begin();
+    check("models/mnist", "--help", 0, "--hidden_units N");
+    check("models/mnist", "--batch_size 0", 2, "is too small");
+    check("models/mnist", "--batch_size ten", 2, "wants a whole number");
+    check("models/mnist", "--learning_rate=x", 2, "wants a number");
+    check("models/mnist", "--epochs", 2, "wants a value");
+    check("models/mnist", "--speed 3", 2, "unknown flag");
+    check("models/mnist", "fast", 2, "not a flag");
+    check("models/mnist_towers", "--num_devices 1000", 2, "at most");
+    end();
+}
+
+/* Damaged data is an error; some steps go through on whatever digits there are. */
+static void models(void)
+{
+    begin();
+    check("models/mnist", "--train_steps 60 --batch_size=50", 0, "test accuracy");
+    double accuracy = atof(strstr(output, "test accuracy") + 13);
+    CHECK(accuracy > 50);
+    check("models/mnist_towers", "--train_steps 20 --hidden_units 30", 0, "test accuracy");
+    static const char *const names[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
+                                        "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
+    for (int i = 0; i < 4; i++)
+        write_file(names[i], "\0\0\10\3\0\0\0\5", 8);
+    check("models/mnist", "--data_dir .", 1, "DATA_LOSS: ./train-images-idx3-ubyte is cut");
+    end();
+}
+
+int main(int argc, char **argv)
+{
+    return RUN(argc, argv, {"bad_use", bad_use}, {"shows", shows}, {"runs", runs},
+               {"model_flags", model_flags}, {"models", models});
+}
