@@ -19,7 +19,9 @@ static leat_status find_k(leat_infer *c, int64_t *out)
     } else {
         *out = leat_node_int(leat_infer_node(c), "k");
     }
-    LEAT_REQUIRE(*out >= 0, INVALID_ARGUMENT, "Need k >= 0, got %lld", (long long)*out);
+    LEAT_REQUIRE(*out >= 0, INVALID_ARGUMENT,
+                 "Dimension size, given by scalar input 1, must be non-negative but is %lld",
+                 (long long)*out);
     return NULL;
 }
 

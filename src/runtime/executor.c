@@ -294,6 +294,29 @@ static void run_sync(leat_run *r, task t, leat_entry *in, task_list *ready)
         free(out);
 }
 
+/* A node that gets a dead value does not run, and neither do its successors. A _Send tells the
+ * other side; a fetch has nothing to give. */
+static void run_dead(leat_run *r, task t, leat_entry *in, task_list *ready)
+{
+    exec_node *n = t.node;
+    const leat_node *node = n->bound.node;
+    leat_entry none[LOCAL_OUTPUTS] = {{0}}, *out = none;
+    clear_entries(in, n->n_in);
+    if (leat_node_is(node, "_Send"))
+        leat_send_dead(&n->bound, r->step);
+    if (leat_node_is(node, "_Retval"))
+        fail(r, n,
+             leat_error(INVALID_ARGUMENT,
+                        "Retval[%lld] does not have value: what is fetched is on a branch that was "
+                        "not taken",
+                        (long long)leat_node_int(node, "index")));
+    if (n->n_out > LOCAL_OUTPUTS)
+        out = leat_new_array(leat_entry, n->n_out);
+    deliver(r, t, out, true, ready);
+    if (out != none)
+        free(out);
+}
+
 static void run_task(leat_run *r, task t, task_list *ready)
 {
     exec_node *n = t.node;
@@ -303,15 +326,7 @@ static void run_task(leat_run *r, task t, task_list *ready)
     if (leat_step_cancelled(r->step)) {
         clear_entries(in, n->n_in);
     } else if (flow && comes_dead(n, t.it, in)) {
-        leat_entry none[LOCAL_OUTPUTS] = {{0}};
-        clear_entries(in, n->n_in);
-        /* A dead _Send still tells the other side. */
-        leat_entry *out = n->n_out > LOCAL_OUTPUTS ? leat_new_array(leat_entry, n->n_out) : none;
-        if (leat_node_is(n->bound.node, "_Send"))
-            leat_send_dead(&n->bound, r->step);
-        deliver(r, t, out, true, ready);
-        if (out != none)
-            free(out);
+        run_dead(r, t, in, ready);
     } else if (n->in_refs && (s = read_refs(n, in))) {
         clear_entries(in, n->n_in);
         fail(r, n, s);
