@@ -30,9 +30,28 @@ typedef struct async_run {
 
 static void work(leat_run *r, task_list *ready);
 
+static void list_init(task_list *l)
+{
+    l->v = l->few;
+    l->n = 0;
+    l->cap = sizeof(l->few) / sizeof(*l->few);
+}
+
+static void list_release(task_list *l)
+{
+    if (l->v != l->few)
+        free(l->v);
+}
+
 void leat_task_push(task_list *l, exec_node *n, iteration *it)
 {
-    leat_grow(l->v, l->n, l->cap);
+    if (l->n == l->cap) {
+        bool few = l->v == l->few;
+        l->cap *= 2;
+        l->v = leat_xrealloc(few ? NULL : l->v, sizeof(task) * (size_t)l->cap);
+        if (few)
+            memcpy(l->v, l->few, sizeof(l->few));
+    }
     l->v[l->n++] = (task){n, it};
 }
 
@@ -197,10 +216,11 @@ static void async_job(void *arg)
 {
     async_run *a = arg;
     leat_run *r = a->run;
-    task_list ready = {0};
+    task_list ready;
+    list_init(&ready);
     finish_async(a, &ready);
     work(r, &ready);
-    free(ready.v);
+    list_release(&ready);
     end_active(r);
 }
 
@@ -346,12 +366,13 @@ static void job_run(void *arg)
 {
     struct job *j = arg;
     leat_run *r = j->run;
-    task_list ready = {0};
+    task_list ready;
+    list_init(&ready);
     leat_task_push(&ready, j->t.node, j->t.it);
     if (j->t.it != &r->root)
         free(j);
     work(r, &ready);
-    free(ready.v);
+    list_release(&ready);
     end_active(r);
 }
 
@@ -423,14 +444,15 @@ void leat_run_start(leat_run *r, leat_step *step)
         memset((void *)r->root.dead, 0, (size_t)root->n_nodes);
         memset(r->root.dead_inputs, 0, sizeof(int) * (size_t)root->n_nodes);
     }
-    task_list ready = r->spare;
-    r->spare = (task_list){0};
+    /* Whoever ends the run does so after this thread has left the list. */
+    task_list *ready = &r->spare;
+    if (!ready->v)
+        list_init(ready);
     for (int i = e->n_roots - 1; i >= 0; i--)
-        leat_task_push(&ready, &e->nodes[e->roots[i]], &r->root);
-    if (ready.n > 1)
-        share(r, &ready);
-    work(r, &ready);
-    r->spare = ready;
+        leat_task_push(ready, &e->nodes[e->roots[i]], &r->root);
+    if (ready->n > 1)
+        share(r, ready);
+    work(r, ready);
     end_active(r);
 }
 

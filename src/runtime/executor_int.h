@@ -88,10 +88,11 @@ typedef struct task {
     iteration *it;
 } task;
 
-/* Tasks that a thread has ready; a stack. */
+/* Tasks that a thread has ready; a stack. Few need no memory besides this. */
 typedef struct task_list {
-    task *v;
+    task *v; /* of more than few: malloc's; else not used */
     int n, cap;
+    task few[24];
 } task_list;
 
 struct leat_run {
@@ -103,7 +104,7 @@ struct leat_run {
         leat_run *run;
         task t;
     } * jobs;        /* one for each node: to hand it to another thread */
-    task_list spare; /* the starting thread's stack, kept between steps */
+    task_list spare; /* the starting thread's, kept between steps */
     atomic_int active;
     pthread_mutex_t flow;      /* guards frames and iterations; see 3 */
     struct live_frame *frames; /* live ones, linked; besides the root */

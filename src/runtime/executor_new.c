@@ -202,6 +202,7 @@ void leat_run_free(leat_run *r)
     pthread_mutex_destroy(&r->wait_lock);
     free(r->kept);
     free(r->jobs);
-    free(r->spare.v);
+    if (r->spare.v != r->spare.few)
+        free(r->spare.v);
     free(r);
 }

@@ -1,0 +1,127 @@
+/* memory_test.c -- in steady state a training step allocates nothing: every way to get memory from
+ * the C library is counted here. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+#include "core/block.h"
+#include "mlp.h"
+
+static atomic_int allocations;
+static atomic_bool counting;
+#ifdef SHOW
+#include <execinfo.h>
+static __thread bool inside;
+#endif
+
+static void count(void)
+{
+    if (atomic_load(&counting)) {
+        atomic_fetch_add(&allocations, 1);
+#ifdef SHOW
+        if (!inside) {
+            inside = true;
+            void *f[12];
+            int n = backtrace(f, 12);
+            backtrace_symbols_fd(f, n, 1);
+            puts("--");
+            inside = false;
+        }
+#endif
+    }
+}
+
+#if !LEAT_ASAN
+/* glibc's own, so that they can be called before symbols are looked up. */
+extern void *__libc_malloc(size_t n), *__libc_calloc(size_t n, size_t size);
+extern void *__libc_realloc(void *p, size_t n), *__libc_memalign(size_t align, size_t n);
+
+void *malloc(size_t n)
+{
+    count();
+    return __libc_malloc(n);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    count();
+    return __libc_calloc(n, size);
+}
+
+void *realloc(void *p, size_t n)
+{
+    count();
+    return __libc_realloc(p, n);
+}
+
+void *aligned_alloc(size_t align, size_t n)
+{
+    count();
+    return __libc_memalign(align, n);
+}
+
+int posix_memalign(void **out, size_t align, size_t n)
+{
+    count();
+    *out = __libc_memalign(align, n);
+    return *out ? 0 : 12;
+}
+#endif
+
+/* The threads' lists of free blocks fill up first. */
+enum { BATCH = 100, IN = 784, HIDDEN = 100, OUT = 10, WARM = 500, STEPS = 20 };
+
+static int steady(bool clip, int64_t batch, int threads)
+{
+    mlp m;
+    leat_session *s;
+    leat_tensor *x[2], *y[2];
+    for (int i = 0; i < 2; i++)
+        mlp_batch(BATCH, IN, OUT, &x[i], &y[i]);
+    mlp_build(&m, clip, batch, IN, HIDDEN, OUT);
+    CHECK_OK(leat_session_open(m.g, &s, .intra_op_threads = threads, .inter_op_threads = threads));
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(m.init)));
+    for (int i = 0; i < WARM + STEPS; i++) {
+        leat_tensor *t = NULL;
+        if (i == WARM) {
+            atomic_store(&allocations, 0);
+            atomic_store(&counting, true);
+        }
+        CHECK_OK(leat_session_run(s, LEAT_FEED({m.x, x[i % 2]}, {m.y, y[i % 2]}),
+                                  LEAT_FETCH({m.loss, &t}), LEAT_TARGET(m.train)));
+        leat_tensor_unref(t);
+    }
+    atomic_store(&counting, false);
+    leat_session_close(s);
+    mlp_free(&m);
+    for (int i = 0; i < 2; i++) {
+        leat_tensor_unref(x[i]);
+        leat_tensor_unref(y[i]);
+    }
+    return atomic_load(&allocations);
+}
+
+static void one_thread(void)
+{
+    if (LEAT_ASAN)
+        SKIP("under AddressSanitizer every block comes from malloc");
+    CHECK_INT(steady(false, -1, 1), 0);
+    CHECK_INT(steady(false, BATCH, 1), 0);
+    CHECK_INT(steady(true, -1, 1), 0);
+}
+
+static void threads(void)
+{
+    if (LEAT_ASAN)
+        SKIP("under AddressSanitizer every block comes from malloc");
+    CHECK_INT(steady(false, -1, 2), 0);
+    CHECK_INT(steady(true, -1, 2), 0);
+}
+
+int main(int argc, char **argv)
+{
+    return RUN(argc, argv, {"one_thread", one_thread}, {"threads", threads});
+}
