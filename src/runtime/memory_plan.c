@@ -1,6 +1,7 @@
-/* memory_plan.c -- see memory_plan.h. Two outputs may share a slot if every consumer of the one
- * is an ancestor of the producer of the other, so that no order of execution can mix them up.
- * Ancestors are sets of bits, so graphs of more nodes than LARGE get a slot for each output. */
+/* memory_plan.c -- see memory_plan.h. Two outputs may share a slot if all that may hold the one are
+ * ancestors of the producer of the other, so that no order of execution can mix them up. What a
+ * kernel writes over its input, or hands on, is held by its own consumers, too. Ancestors and
+ * holders are sets of bits, so graphs of more nodes than LARGE get a slot for each output. */
 #include "runtime/memory_plan.h"
 
 #include <stdlib.h>
@@ -15,8 +16,10 @@ enum { LARGE = 8192 };
 typedef struct planner {
     leat_executor *e;
     uint64_t *above; /* n_nodes sets: the ancestors of each node */
-    size_t words;
-    int *order; /* nodes, ancestors first */
+    uint64_t *hold;  /* a set for each output: the nodes that may hold its memory */
+    int *hold_at;    /* by node: its first output among those */
+    size_t words;    /* of a set; 0: there are none */
+    int *order;      /* nodes, ancestors first */
     struct slot {
         int producer; /* of the output that has it now */
         int out;
@@ -29,9 +32,49 @@ static uint64_t *ancestors(planner *p, int node)
     return p->above + p->words * (size_t)node;
 }
 
-static bool is_above(planner *p, int a, int b) /* a is an ancestor of b */
+static uint64_t *holders(planner *p, int node, int out)
 {
-    return ancestors(p, b)[a / 64] >> (a % 64) & 1;
+    return p->hold + p->words * (size_t)(p->hold_at[node] + out);
+}
+
+static void add_set(planner *p, uint64_t *to, const uint64_t *from)
+{
+    for (size_t w = 0; w < p->words; w++)
+        to[w] |= from[w];
+}
+
+static void add_one(uint64_t *to, int node)
+{
+    to[node / 64] |= UINT64_C(1) << (node % 64);
+}
+
+/* Whether a kernel may give the memory of x to an output: it must be as large. */
+static bool may_share(leat_dtype t, const leat_shape *x, leat_dtype u, const leat_shape *y)
+{
+    int64_t a = leat_shape_count(x), b = leat_shape_count(y);
+    if (leat_element_size(t) != leat_element_size(u) || (a >= 0 && b >= 0 && a != b))
+        return false;
+    return x->rank != y->rank || leat_shape_compatible(x, y);
+}
+
+/* Consumers come last in the order, so their holders are known. */
+static void set_holders(planner *p)
+{
+    const leat_executor *e = p->e;
+    for (int at = e->n_nodes - 1; at >= 0; at--) {
+        const exec_node *x = &e->nodes[p->order[at]];
+        const leat_node *n = x->bound.node;
+        for (int i = 0; i < x->n_edges && x->edges[i].out >= 0; i++) {
+            int out = x->edges[i].out, to = x->edges[i].node;
+            const leat_node *user = e->nodes[to].bound.node;
+            uint64_t *mine = holders(p, p->order[at], out);
+            add_one(mine, to);
+            for (int o = 0; o < user->n_out; o++)
+                if (may_share(n->out_types[out], &n->out_shapes[out], user->out_types[o],
+                              &user->out_shapes[o]))
+                    add_set(p, mine, holders(p, to, o));
+        }
+    }
 }
 
 /* Values that leave the step, or are not made by the kernel itself, are not planned. */
@@ -54,9 +97,9 @@ static bool wanted(const leat_executor *e, const exec_node *x, int out)
 
 static bool free_before(planner *p, const struct slot *s, int node)
 {
-    const exec_node *x = &p->e->nodes[s->producer];
-    for (int i = 0; i < x->n_edges; i++)
-        if (x->edges[i].out == s->out && !is_above(p, x->edges[i].node, node))
+    const uint64_t *held = holders(p, s->producer, s->out), *above = ancestors(p, node);
+    for (size_t w = 0; w < p->words; w++)
+        if (held[w] & ~above[w])
             return false;
     return true;
 }
@@ -74,10 +117,8 @@ static void set_ancestors(planner *p)
         const exec_node *x = &e->nodes[p->order[at]];
         for (int i = 0; i < x->n_edges; i++) {
             int to = x->edges[i].node;
-            uint64_t *mine = ancestors(p, p->order[at]), *theirs = ancestors(p, to);
-            for (size_t w = 0; w < p->words; w++)
-                theirs[w] |= mine[w];
-            theirs[p->order[at] / 64] |= UINT64_C(1) << (p->order[at] % 64);
+            add_set(p, ancestors(p, to), ancestors(p, p->order[at]));
+            add_one(ancestors(p, to), p->order[at]);
             if (--pending[to] == 0)
                 p->order[n++] = to;
         }
@@ -105,7 +146,12 @@ void leat_memory_plan(leat_executor *e)
     if (e->n_nodes <= LARGE && !e->has_flow) {
         p.words = ((size_t)e->n_nodes + 63) / 64;
         p.above = leat_new_array(uint64_t, p.words * (size_t)e->n_nodes + 1);
+        p.hold_at = leat_new_array(int, e->n_nodes + 1);
+        for (int i = 0; i < e->n_nodes; i++)
+            p.hold_at[i + 1] = p.hold_at[i] + e->nodes[i].n_out;
+        p.hold = leat_new_array(uint64_t, p.words * (size_t)p.hold_at[e->n_nodes] + 1);
         set_ancestors(&p);
+        set_holders(&p);
     }
     for (int at = 0; at < e->n_nodes; at++) {
         exec_node *x = &e->nodes[p.order[at]];
@@ -119,6 +165,8 @@ void leat_memory_plan(leat_executor *e)
     }
     e->n_slots = p.n_slots;
     free(p.above);
+    free(p.hold);
+    free(p.hold_at);
     free(p.order);
     free(p.slots);
 }
