@@ -1,37 +1,17 @@
 /* memory_test.c -- in steady state a training step allocates nothing: every way to get memory from
  * the C library is counted here. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-#include <dlfcn.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 
 #include "core/block.h"
 #include "mlp.h"
 
 static atomic_int allocations;
 static atomic_bool counting;
-#ifdef SHOW
-#include <execinfo.h>
-static __thread bool inside;
-#endif
 
 static void count(void)
 {
-    if (atomic_load(&counting)) {
+    if (atomic_load(&counting))
         atomic_fetch_add(&allocations, 1);
-#ifdef SHOW
-        if (!inside) {
-            inside = true;
-            void *f[12];
-            int n = backtrace(f, 12);
-            backtrace_symbols_fd(f, n, 1);
-            puts("--");
-            inside = false;
-        }
-#endif
-    }
 }
 
 #if !LEAT_ASAN
