@@ -106,4 +106,20 @@ LEAT_API void leat_partial_free(leat_partial *p);
 /* The names of the session's devices; lives as long as the session. */
 LEAT_API const char *const *leat_session_devices(const leat_session *s, int *count_out);
 
+/* ---- Are gradients right? ---- */
+typedef struct leat_check_options {
+    double delta; /* how far an element is moved; 0: 1e-2 for float, 1e-5 for double */
+    int elements; /* of each x that are tried; 0: 100 */
+} leat_check_options;
+/* Compares d(a weighted sum of y)/dx with central differences: writes the greatest difference over
+ * the elements of all xs, relative for those beyond 1. xs must be fed, and be, like y, float or
+ * double. Adds nodes to the graph. leat_check_gradients(s, loss, &w, 1, LEAT_FEED({w, value}), &worst) */
+#define leat_check_gradients(s, y, xs, n_x, feeds, worst_out, ...)                                 \
+    leat_check_gradients_with(s, y, xs, n_x, feeds, &(const leat_check_options){__VA_ARGS__},      \
+                              worst_out)
+LEAT_API leat_status leat_check_gradients_with(leat_session *s, leat_out y, const leat_out *xs,
+                                               int n_x, leat_feeds feeds,
+                                               const leat_check_options *options,
+                                               double *worst_out) LEAT_MUST_CHECK;
+
 #endif

@@ -54,18 +54,20 @@ leat_status leat_merge_grad(leat_grad *g)
         return NULL;
     const leat_control_ctx *from = leat_out_ctx(g->node->in[0]);
     leat_out pred;
+    const char *name = "cond_grad";
     if (leat_is_loop_merge(g->node)) {
         const leat_control_ctx *loop = g->b->g->control_ctx;
         if (!loop || !loop->is_grad)
             return NULL;
         pred = loop->loop_cond;
+        name = NULL;
     } else if (g->node->n_in == 2 && from && !from->is_loop && from->branch == 0 &&
                leat_out_ctx(g->node->in[1]) == from->sibling) {
         pred = from->pred;
     } else {
         return any_merge_grad(g);
     }
-    leat_out both = leat_ctx_switch(leat_grad_out(g, 0), pred, "cond_grad");
+    leat_out both = leat_ctx_switch(leat_grad_out(g, 0), pred, name);
     LEAT_TRY(leat_grad_in(g, 0, leat_output(both, 0)));
     return leat_grad_in(g, 1, leat_output(both, 1));
 }

@@ -337,22 +337,26 @@ leat_status leat_gradients_at(leat_loc at, const leat_out *ys, int n_y, const le
     leat_backprop b = {.g = n_y && ys[0].node   ? ys[0].node->graph
                             : n_x && xs[0].node ? xs[0].node->graph
                                                 : NULL};
-    for (int i = 0; i < n_x; i++)
-        grads_out[i] = (leat_grad_value){.value = {b.g ? b.g->poison : NULL, 0}};
-    LEAT_REQUIRE(b.g, INVALID_ARGUMENT, "leat_gradients wants at least one tensor");
     leat_graph *g = b.g;
-    if (g->status)
-        return leat_status_copy(g->status);
-    leat_loc outer = g->at_override;
-    if (!outer.file)
-        g->at_override = at;
-    begin(&b, options);
-    leat_name_scope_enter(g, options->name ? options->name : "gradients");
-    leat_status s = gradients(&b, ys, n_y, xs, n_x, options, grads_out);
-    leat_name_scope_leave(g);
-    end(&b);
-    g->at_override = outer;
-    if (s)
-        leat_graph_fail(g, at, s);
-    return leat_status_copy(g->status);
+    leat_grad_value *grads = leat_new_array(leat_grad_value, n_x + 1); /* ys may be in grads_out */
+    leat_status s = NULL;
+    if (!g) {
+        s = leat_error(INVALID_ARGUMENT, "leat_gradients wants at least one tensor");
+    } else if (!g->status) {
+        leat_loc outer = g->at_override;
+        if (!outer.file)
+            g->at_override = at;
+        begin(&b, options);
+        leat_name_scope_enter(g, options->name ? options->name : "gradients");
+        leat_graph_fail(g, at, gradients(&b, ys, n_y, xs, n_x, options, grads));
+        leat_name_scope_leave(g);
+        end(&b);
+        g->at_override = outer;
+    }
+    if (g)
+        s = leat_status_copy(g->status);
+    for (int i = 0; i < n_x; i++)
+        grads_out[i] = s ? (leat_grad_value){.value = {g ? g->poison : NULL, 0}} : grads[i];
+    free(grads);
+    return s;
 }

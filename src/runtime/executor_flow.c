@@ -297,8 +297,10 @@ static void make_ready(exec_node *n, iteration *it, task_list *ready)
     leat_task_push(ready, n, it);
 }
 
-/* One value, or one control signal, comes to a Merge. */
-static void arrive_merge(exec_node *dst, iteration *it, bool data, bool dead, task_list *ready)
+/* One value, or one control signal, comes to a Merge. A dead Enter means that the loop is not
+ * entered: nothing will come from its NextIteration. */
+static void arrive_merge(exec_node *dst, iteration *it, bool data, bool dead, bool from_enter,
+                         task_list *ready)
 {
     atomic_int *pending = &it->pending[dst->local];
     int p = atomic_load_explicit(pending, memory_order_relaxed);
@@ -310,7 +312,7 @@ static void arrive_merge(exec_node *dst, iteration *it, bool data, bool dead, ta
         run = p == 1; /* the first live one, controls have come */
         p &= ~1;
     } else {
-        it->dead_inputs[dst->local]++;
+        it->dead_inputs[dst->local] += from_enter ? dst->n_in : 1;
         run = p == 1 && it->dead_inputs[dst->local] == dst->n_in;
     }
     atomic_store_explicit(pending, p, memory_order_relaxed);
@@ -318,10 +320,11 @@ static void arrive_merge(exec_node *dst, iteration *it, bool data, bool dead, ta
         make_ready(dst, it, ready);
 }
 
-static void arrive(exec_node *dst, iteration *it, bool data, bool dead, task_list *ready)
+static void arrive(exec_node *dst, iteration *it, bool data, bool dead, bool from_enter,
+                   task_list *ready)
 {
     if (dst->kind == EXEC_MERGE) {
-        arrive_merge(dst, it, data, dead, ready);
+        arrive_merge(dst, it, data, dead, from_enter, ready);
         return;
     }
     if (dead && !data)
@@ -348,7 +351,7 @@ static void activate(leat_run *r, exec_node *n, iteration *it, const leat_entry 
             else
                 *to = leat_entry_copy(value);
         }
-        arrive(dst, it, data, edge_dead, ready);
+        arrive(dst, it, data, edge_dead, n->kind == EXEC_ENTER, ready);
     }
 }
 
