@@ -5,7 +5,7 @@
 
 #include "core/alloc.h"
 
-static void variable_free(void *resource)
+void leat_variable_free(void *resource)
 {
     leat_variable *v = resource;
     leat_tensor_unref(v->value);
@@ -14,8 +14,8 @@ static void variable_free(void *resource)
     free(v);
 }
 
-const leat_resource_type leat_variable_type = {"Var", variable_free};
-const leat_resource_type leat_ref_type = {"LegacyVar", variable_free};
+const leat_resource_type leat_variable_type = {"Var", leat_variable_free};
+const leat_resource_type leat_ref_type = {"LegacyVar", leat_variable_free};
 
 leat_variable *leat_variable_new(const leat_resource_type *type, const char *name, leat_dtype t,
                                  const leat_shape *shape)

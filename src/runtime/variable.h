@@ -29,6 +29,7 @@ extern const leat_resource_type leat_ref_type;      /* a VariableV2's */
 
 leat_variable *leat_variable_new(const leat_resource_type *type, const char *name, leat_dtype t,
                                  const leat_shape *shape);
+void leat_variable_free(void *v); /* of the types above; for types that do more */
 static inline void leat_variable_lock(leat_variable *v)
 {
     pthread_mutex_lock(&v->lock);

@@ -1,6 +1,8 @@
 /* state.c -- VariableV2 and assignments to references. */
+#include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/alloc.h"
 #include "core/element.h"
 #include "kernels/cpu/update.h"
 
@@ -65,7 +67,52 @@ static leat_status variable_run(leat_kernel *k)
     return NULL;
 }
 
-/* ---- Temporary variables belong to their reference alone, and so to one step ---- */
+/* ---- Temporary variables: they live as long as references to them, in one step, where a name may
+ * be there only once ---- */
+
+static struct {
+    pthread_mutex_t lock; /* guards the rest */
+    struct {
+        const leat_step *step;
+        leat_variable *var; /* not counted: goes when the variable does */
+    } * v;
+    int n, cap;
+} temporaries = {PTHREAD_MUTEX_INITIALIZER};
+
+static bool forget_temporary(const leat_variable *v)
+{
+    bool found = false;
+    pthread_mutex_lock(&temporaries.lock);
+    for (int i = 0; i < temporaries.n && !found; i++) {
+        found = temporaries.v[i].var == v;
+        if (found)
+            temporaries.v[i] = temporaries.v[--temporaries.n];
+    }
+    pthread_mutex_unlock(&temporaries.lock);
+    return found;
+}
+
+static void temporary_free(void *resource)
+{
+    forget_temporary(resource);
+    leat_variable_free(resource);
+}
+static const leat_resource_type temporary_type = {"TmpVar", temporary_free};
+
+static bool add_temporary(const leat_step *step, leat_variable *v)
+{
+    bool taken = false;
+    pthread_mutex_lock(&temporaries.lock);
+    for (int i = 0; i < temporaries.n; i++)
+        taken |= temporaries.v[i].step == step && strcmp(temporaries.v[i].var->name, v->name) == 0;
+    if (!taken) {
+        leat_grow(temporaries.v, temporaries.n, temporaries.cap);
+        temporaries.v[temporaries.n].step = step;
+        temporaries.v[temporaries.n++].var = v;
+    }
+    pthread_mutex_unlock(&temporaries.lock);
+    return !taken;
+}
 
 static leat_status temporary_run(leat_kernel *k)
 {
@@ -74,27 +121,29 @@ static leat_status temporary_run(leat_kernel *k)
     leat_shape s = leat_node_shape(n, "shape");
     leat_tensor *value;
     LEAT_TRY(leat_tensor_new(leat_node_type(n, "dtype"), s, &value));
-    leat_variable *v = leat_variable_new(&leat_ref_type, *name ? name : leat_node_name(n),
+    leat_variable *v = leat_variable_new(&temporary_type, *name ? name : leat_node_name(n),
                                          leat_node_type(n, "dtype"), &s);
     v->value = value;
-    leat_kernel_set_ref(k, 0, v);
+    leat_status status = NULL;
+    if (add_temporary(k->step, v))
+        leat_kernel_set_ref(k, 0, v);
+    else
+        status =
+            leat_error(ALREADY_EXISTS, "Resource %s/TmpVar already exists in this step", v->name);
     leat_resource_unref(&v->base);
-    return NULL;
+    return status;
 }
 
 static leat_status destroy_temporary_run(leat_kernel *k)
 {
     leat_variable *v;
+    leat_tensor *value;
     LEAT_TRY(leat_kernel_variable(k, 0, &v));
-    const char *name = leat_node_string(leat_kernel_node(k), "var_name");
-    LEAT_REQUIRE(strcmp(name, v->name) == 0, NOT_FOUND,
-                 "Temporary variable %s does not exist: the reference is to %s", name, v->name);
-    leat_variable_lock(v);
-    leat_tensor *value = v->value;
-    v->value = NULL;
-    leat_variable_unlock(v);
-    LEAT_REQUIRE(value, NOT_FOUND, "Temporary variable %s does not exist", name);
+    LEAT_TRY(leat_variable_read(v, &value));
     leat_kernel_set(k, 0, value);
+    const char *name = leat_node_string(leat_kernel_node(k), "var_name");
+    LEAT_REQUIRE(strcmp(name, v->name) == 0 && forget_temporary(v), NOT_FOUND,
+                 "Resource %s/TmpVar does not exist.", name);
     return NULL;
 }
 
