@@ -54,6 +54,9 @@ leat_status leat_function_instantiate_grad(const leat_node *call, const leat_fun
  * to g as "call/...". For graphs that are to be run: names and contexts of users' graphs would
  * suffer. */
 leat_status leat_function_inline(leat_graph *g, leat_node *call) LEAT_MUST_CHECK;
+/* function_lower.c: If and While over functions become Switches, Merges and loops over calls. */
+bool leat_function_is_flow(const leat_node *n);
+leat_status leat_function_lower(leat_graph *g, leat_node *n) LEAT_MUST_CHECK;
 /* All calls, and those in the bodies. RESOURCE_EXHAUSTED if there is no end to it. */
 leat_status leat_functions_inline(leat_graph *g) LEAT_MUST_CHECK;
 

@@ -244,11 +244,12 @@ leat_status leat_functions_inline(leat_graph *g)
     leat_status s = NULL;
     for (int i = 0; i < g->n_nodes && !s; i++) {
         leat_node *n = g->nodes[i];
-        if (!is_call(n))
+        bool flow = !n->dead && leat_function_is_flow(n);
+        if (!flow && !is_call(n))
             continue;
         int from = g->n_nodes, d = 1 + (i >= first ? depth[i - first] : 0);
         const char *op = n->op->def->name;
-        s = leat_function_inline(g, n);
+        s = flow ? leat_function_lower(g, n) : leat_function_inline(g, n);
         while (cap < g->n_nodes - first)
             depth = leat_xrealloc(depth, sizeof(*depth) * (size_t)(cap = cap ? cap * 2 : 64));
         for (int k = from; k < g->n_nodes; k++)

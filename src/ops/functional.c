@@ -1,5 +1,6 @@
-/* functional.c -- calls of functions that are named in an attribute. They have no kernels: before a
- * graph runs, they are replaced by what they call (graph/function_inline.c). */
+/* functional.c -- calls of functions that are named in attributes: plain ones, conds and loops.
+ * They have no kernels: before a graph runs, they are replaced by what they call
+ * (graph/function_inline.c, graph/function_lower.c). */
 #include <leat/extend.h>
 
 #include "graph/function.h"
@@ -21,7 +22,41 @@ static leat_status gradient_shape(leat_infer *c)
     return NULL;
 }
 
+/* What the attribute says; else nothing (If), or what goes in (While). */
+static leat_status flow_shape(leat_infer *c)
+{
+    const leat_node *n = leat_infer_node(c);
+    int count, outputs = leat_infer_outputs(c);
+    const leat_shape *shapes = leat_node_shapes(n, "output_shapes", &count);
+    LEAT_REQUIRE(count == 0 || count == outputs, INVALID_ARGUMENT,
+                 "`output_shapes` must be the same length as num outputs (%d vs. %d", count,
+                 outputs);
+    bool loop = leat_node_has(n, "body");
+    for (int i = 0; i < outputs && (count || loop); i++)
+        leat_infer_out(c, i, count ? shapes[i] : leat_infer_in(c, i));
+    return NULL;
+}
+
+#define IF(op, f)                                                                                  \
+    {                                                                                              \
+        .name = op, .inputs = "cond: Tcond, input: Tin", .outputs = "output: Tout",                \
+        .attrs = "Tcond: type; Tin: list(type) >= 0; Tout: list(type) >= 0; then_branch: func; "   \
+                 "else_branch: func; output_shapes: list(shape) = []",                             \
+        .shape = flow_shape, .grad = leat_grad_missing, .flags = f                                 \
+    }
+#define WHILE(op, f)                                                                               \
+    {                                                                                              \
+        .name = op, .inputs = "input: T", .outputs = "output: T",                                  \
+        .attrs = "T: list(type) >= 0; cond: func; body: func; output_shapes: list(shape) = []; "   \
+                 "parallel_iterations: int = 10",                                                  \
+        .shape = flow_shape, .grad = leat_grad_missing, .flags = f                                 \
+    }
+
 const leat_op_def leat_ops_functional[] = {
+    IF("If", LEAT_OP_STATEFUL),
+    IF("StatelessIf", 0),
+    WHILE("While", LEAT_OP_STATEFUL),
+    WHILE("StatelessWhile", 0),
     CALL("PartitionedCall", 0),
     CALL("StatefulPartitionedCall", LEAT_OP_STATEFUL),
     {.name = "SymbolicGradient",

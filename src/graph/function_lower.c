@@ -1,0 +1,191 @@
+/* function_lower.c -- If and While, whose branches, condition and body are functions, become
+ * Switches, Merges and a loop around calls; the calls are inlined after that. As with calls, the
+ * node itself stays, as an IdentityN of the results. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <leat/ops.h>
+#include "core/alloc.h"
+#include "core/buffer.h"
+#include "graph/function.h"
+
+typedef struct lowering {
+    leat_graph *g;
+    leat_node *n; /* the If or While */
+    leat_status bad;
+} lowering;
+
+static leat_out add_with(lowering *l, const char *op, const char *name, const leat_out *in,
+                         int n_in, const leat_attr *attrs, int n_attrs, leat_node *control)
+{
+    leat_node_spec spec = {.op = op,
+                           .name = leat_arena_printf(&l->g->arena, "%s/%s", l->n->name, name),
+                           .device = l->n->device,
+                           .in = in,
+                           .n_in = n_in,
+                           .controls = &control,
+                           .n_controls = control != NULL,
+                           .attrs = attrs,
+                           .n_attrs = n_attrs,
+                           .at = l->n->at,
+                           .exact_name = true};
+    leat_node *made = NULL;
+    if (!l->bad)
+        l->bad = leat_graph_add(l->g, &spec, &made);
+    return (leat_out){made ? made : l->g->poison, 0};
+}
+
+static leat_out add(lowering *l, const char *op, const char *name, const leat_out *in, int n_in)
+{
+    return add_with(l, op, name, in, n_in, NULL, 0, NULL);
+}
+
+static const char *numbered(lowering *l, const char *name, int i)
+{
+    return leat_arena_printf(&l->g->arena, "%s_%d", name, i);
+}
+
+/* A call of the function in attribute `attr`, with results of these dtypes. */
+static leat_node *call(lowering *l, const char *attr, const leat_out *in, int n_in,
+                       const leat_dtype *types, int n_out, leat_node *control)
+{
+    const leat_attr *f = leat_node_attr(l->n, attr);
+    leat_attr attrs[2] = {{.name = "Tout", .kind = LEAT_ARG_TYPES, .n = n_out, .types = types},
+                          {.name = "f", .kind = LEAT_ARG_FUNC, .func = f->func}};
+    return add_with(l, "StatefulPartitionedCall", attr, in, n_in, attrs, 2, control).node;
+}
+
+/* A bool as it is; a number is true if it is not 0. */
+static leat_out truth(lowering *l, leat_out x)
+{
+    leat_dtype t = leat_dtype_base(leat_out_dtype(x));
+    if (t == LEAT_BOOL || l->bad)
+        return x;
+    if (t == LEAT_STRING || t == LEAT_RESOURCE || t == LEAT_VARIANT) {
+        l->bad = leat_error(UNIMPLEMENTED, "A condition of dtype %s", leat_dtype_name(t));
+        return x;
+    }
+    leat_out in[2] = {x, add(l, "ZerosLike", "zero", &x, 1)};
+    return add(l, "NotEqual", "pred", in, 2);
+}
+
+/* n becomes an IdentityN of these, or a NoOp behind `last`. */
+static void become_identity(lowering *l, const leat_out *results, leat_node *last)
+{
+    leat_node *n = l->n;
+    leat_arena *a = &l->g->arena;
+    for (int i = 0; i < n->n_attrs; i++)
+        leat_attr_release(&n->attrs[i]);
+    n->n_attrs = n->n_controls = 0;
+    n->op = leat_op_find(n->n_out ? "IdentityN" : "NoOp");
+    n->in = leat_arena_memdup(a, results, sizeof(*results) * (size_t)n->n_out);
+    n->n_in = n->n_out;
+    if (last)
+        leat_node_add_control(n, last);
+    leat_attr types = {.name = "T", .kind = LEAT_ARG_TYPES, .n = n->n_out, .types = n->out_types};
+    if (n->n_out)
+        leat_node_set_attr(n, &types);
+}
+
+/* The inputs, which wait for what the node waits for. */
+static leat_out *take_inputs(lowering *l)
+{
+    leat_node *n = l->n;
+    leat_out *in = leat_arena_memdup(&l->g->arena, n->in, sizeof(*n->in) * (size_t)n->n_in);
+    for (int i = 0; i < n->n_in; i++) {
+        in[i] = add(l, "Identity", numbered(l, "input", i), &n->in[i], 1);
+        for (int k = 0; k < n->n_controls && !l->bad; k++)
+            leat_node_add_control(in[i].node, n->controls[k]);
+    }
+    return in;
+}
+
+static void lower_if(lowering *l)
+{
+    leat_node *n = l->n;
+    leat_out *in = take_inputs(l), pred = truth(l, in[0]);
+    int n_in = n->n_in - 1;
+    leat_out *room = leat_arena_array(&l->g->arena, leat_out, 2 * n_in + n->n_out + 1);
+    leat_out *no = room, *yes = room + n_in, *results = yes + n_in;
+    const leat_out twice[2] = {pred, pred};
+    leat_out pivot = add(l, "Switch", "pivot", twice, 2);
+    leat_out pivot_f = pivot, pivot_t = {pivot.node, 1};
+    pivot_f = add(l, "Identity", "pivot_f", &pivot_f, 1);
+    pivot_t = add(l, "Identity", "pivot_t", &pivot_t, 1);
+    for (int i = 0; i < n_in; i++) {
+        const leat_out both[2] = {in[i + 1], pred};
+        no[i] = add(l, "Switch", numbered(l, "switch", i), both, 2);
+        yes[i] = (leat_out){no[i].node, 1};
+    }
+    leat_node *f = call(l, "else_branch", no, n_in, n->out_types, n->n_out, pivot_f.node);
+    leat_node *t = call(l, "then_branch", yes, n_in, n->out_types, n->n_out, pivot_t.node);
+    for (int i = 0; i < n->n_out; i++) {
+        const leat_out both[2] = {{f, i}, {t, i}};
+        results[i] = add(l, "Merge", numbered(l, "merge", i), both, 2);
+    }
+    leat_out done[2] = {add_with(l, "Identity", "done_f", &pivot_f, 1, NULL, 0, f),
+                        add_with(l, "Identity", "done_t", &pivot_t, 1, NULL, 0, t)};
+    leat_out last = add(l, "Merge", "done", done, 2);
+    if (!l->bad)
+        become_identity(l, results, last.node);
+}
+
+static leat_out enter(lowering *l, leat_out x, int i)
+{
+    const char *frame = leat_arena_printf(&l->g->arena, "%s/frame", l->n->name);
+    const leat_attr attrs[2] = {
+        {.name = "frame_name", .kind = LEAT_ARG_STRING, .s = frame, .n = (int)strlen(frame)},
+        {.name = "parallel_iterations",
+         .kind = LEAT_ARG_INT,
+         .i = leat_node_int(l->n, "parallel_iterations")}};
+    return add_with(l, "Enter", numbered(l, "enter", i), &x, 1, attrs, 2, NULL);
+}
+
+static void lower_while(lowering *l)
+{
+    leat_node *n = l->n;
+    int k = n->n_in;
+    if (k == 0) {
+        l->bad = leat_error(INVALID_ARGUMENT, "A While without loop variables");
+        return;
+    }
+    leat_out *in = take_inputs(l), *room = leat_arena_array(&l->g->arena, leat_out, 3 * k + 1);
+    leat_out *merges = room, *now = room + k, *exits = room + 2 * k;
+    for (int i = 0; i < k; i++) {
+        leat_out e = enter(l, in[i], i);
+        const leat_out both[2] = {e, e};
+        merges[i] = add(l, "Merge", numbered(l, "merge", i), both, 2);
+    }
+    leat_node *c = call(l, "cond", merges, k, (leat_dtype[]){LEAT_BOOL}, 1, merges[0].node);
+    leat_out more = add(l, "LoopCond", "more", &(leat_out){c, 0}, 1);
+    for (int i = 0; i < k; i++) {
+        const leat_out both[2] = {merges[i], more};
+        exits[i] = add(l, "Switch", numbered(l, "switch", i), both, 2);
+        now[i] = add(l, "Identity", numbered(l, "now", i), &(leat_out){exits[i].node, 1}, 1);
+        exits[i] = add(l, "Exit", numbered(l, "exit", i), &exits[i], 1);
+    }
+    leat_node *body = call(l, "body", now, k, n->out_types, k, now[0].node);
+    for (int i = 0; i < k; i++) {
+        leat_out next = add(l, "NextIteration", numbered(l, "next", i), &(leat_out){body, i}, 1);
+        if (!l->bad)
+            l->bad = leat_node_set_input(merges[i].node, 1, next);
+    }
+    if (!l->bad)
+        become_identity(l, exits, NULL);
+}
+
+bool leat_function_is_flow(const leat_node *n)
+{
+    return leat_node_is(n, "If") || leat_node_is(n, "StatelessIf") || leat_node_is(n, "While") ||
+           leat_node_is(n, "StatelessWhile");
+}
+
+leat_status leat_function_lower(leat_graph *g, leat_node *n)
+{
+    lowering l = {.g = g, .n = n};
+    if (leat_node_is(n, "If") || leat_node_is(n, "StatelessIf"))
+        lower_if(&l);
+    else
+        lower_while(&l);
+    return l.bad ? leat_status_suffix(l.bad, " (in '%s')", n->name) : NULL;
+}
