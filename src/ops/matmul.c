@@ -144,6 +144,14 @@ const leat_op_def leat_ops_matmul[] = {
      .attrs = "transpose_a: bool = false; transpose_b: bool = false; " TYPES,
      .shape = matmul_shape,
      .grad = matmul_grad},
+    /* The fuse pass makes it of a MatMul, a BiasAdd and an activation. */
+    {.name = "_FusedMatMul",
+     .inputs = "a: T, b: T, args: num_args * T",
+     .outputs = "product: T",
+     .attrs = "transpose_a: bool = false; transpose_b: bool = false; T: {float}; "
+              "num_args: int >= 0; fused_ops: list(string) = []; epsilon: float = 0.0001",
+     .shape = matmul_shape,
+     .grad = leat_grad_missing},
     {.name = "BatchMatMul",
      .inputs = "x: T, y: T",
      .outputs = "output: T",

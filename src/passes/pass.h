@@ -58,6 +58,7 @@ leat_status leat_pass_partition(leat_compile *c, leat_graph ***parts_out) LEAT_M
 leat_status leat_pass_fold(leat_compile *c) LEAT_MUST_CHECK;     /* constants computed now */
 leat_status leat_pass_simplify(leat_compile *c) LEAT_MUST_CHECK; /* nodes that change nothing */
 leat_status leat_pass_cse(leat_compile *c) LEAT_MUST_CHECK;      /* the same thing once */
+leat_status leat_pass_fuse(leat_compile *c) LEAT_MUST_CHECK;     /* several nodes in one */
 leat_status leat_pass_sweep(leat_compile *c) LEAT_MUST_CHECK;    /* what nobody needs any more */
 
 /* Copies a node into another graph without its edges, under the same name; its shapes are kept. */

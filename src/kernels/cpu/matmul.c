@@ -1,18 +1,49 @@
-/* matmul.c -- MatMul, BatchMatMul and BatchMatMulV2, by gemm.h. */
+/* matmul.c -- MatMul, _FusedMatMul, BatchMatMul and BatchMatMulV2, by gemm.h. */
 #include "kernels/cpu/arith.h"
 #include "kernels/cpu/gemm.h"
 
 typedef struct matmul_state {
     bool ta, tb; /* transposed; of stacks also conjugated */
+    bool bias;   /* input 2 is added to each row */
+    leat_gemm_act act;
 } matmul_state;
 
 static leat_status matmul_init(const leat_node *n, void *state)
 {
     const bool one = strcmp(leat_node_op(n), "MatMul") == 0;
     *(matmul_state *)state = (matmul_state){
-        leat_node_bool(n, one ? "transpose_a" : "adj_x"),
-        leat_node_bool(n, one ? "transpose_b" : "adj_y"),
+        .ta = leat_node_bool(n, one ? "transpose_a" : "adj_x"),
+        .tb = leat_node_bool(n, one ? "transpose_b" : "adj_y"),
     };
+    return NULL;
+}
+
+static leat_status fused_init(const leat_node *n, void *state)
+{
+    matmul_state *s = state;
+    int count;
+    const char *const *ops = leat_node_strings(n, "fused_ops", &count);
+    *s = (matmul_state){.ta = leat_node_bool(n, "transpose_a"),
+                        .tb = leat_node_bool(n, "transpose_b"),
+                        .bias = true};
+    bool ok = count >= 1 && count <= 2 && strcmp(ops[0], "BiasAdd") == 0 &&
+              leat_node_int(n, "num_args") == 1;
+    if (ok && count == 2) {
+        s->act = strcmp(ops[1], "Relu") == 0 ? LEAT_GEMM_RELU : LEAT_GEMM_RELU6;
+        ok = s->act == LEAT_GEMM_RELU || strcmp(ops[1], "Relu6") == 0;
+    }
+    LEAT_REQUIRE(ok, UNIMPLEMENTED, "Fusion is not implemented: [%s%s%s]", count ? ops[0] : "",
+                 count > 1 ? "," : "", count > 1 ? ops[1] : "");
+    return NULL;
+}
+
+static leat_status check_bias(const leat_tensor *bias, const leat_shape *shape)
+{
+    LEAT_REQUIRE(bias->shape.rank == 1, INVALID_ARGUMENT, "Biases must be 1D: %s",
+                 leat_shape_show(&bias->shape).s);
+    LEAT_REQUIRE(bias->count == shape->dim[1], INVALID_ARGUMENT,
+                 "Must provide as many biases as the last dimension of the input tensor: %s vs. %s",
+                 leat_shape_show(&bias->shape).s, leat_shape_show(shape).s);
     return NULL;
 }
 
@@ -31,11 +62,16 @@ static leat_status matmul(leat_kernel *k)
                  "Matrix size-incompatible: In[0]: %s, In[1]: %s", leat_shape_show(&a->shape).s,
                  leat_shape_show(&b->shape).s);
     leat_shape shape = {.rank = 2, .dim = {da[s->ta], db[!s->tb]}};
+    leat_gemm_epilogue e = {.act = s->act};
+    if (s->bias) {
+        LEAT_TRY(check_bias(leat_kernel_in(k, 2), &shape));
+        e.bias = leat_kernel_in(k, 2)->data;
+    }
     leat_tensor *c;
     LEAT_TRY(leat_kernel_out(k, 0, &shape, &c));
     leat_gemm(c->dtype, leat_kernel_device(k)->intra, (leat_gemm_op)s->ta, (leat_gemm_op)s->tb,
               shape.dim[0], shape.dim[1], da[!s->ta], a->data, da[1], b->data, db[1], c->data,
-              shape.dim[1], NULL);
+              shape.dim[1], s->bias ? &e : NULL);
     return NULL;
 }
 
@@ -155,6 +191,12 @@ static leat_status batch_matmul_v2(leat_kernel *k)
 
 const leat_kernel_def leat_cpu_matmul[] = {
     KERNEL("MatMul", matmul),
+    {.op = "_FusedMatMul",
+     .where = {{"T", LEAT_T(FLOAT)}},
+     .run = matmul,
+     .state_size = sizeof(matmul_state),
+     .init = fused_init,
+     .flags = LEAT_KERNEL_EXPENSIVE},
     KERNEL("BatchMatMul", batch_matmul),
     KERNEL("BatchMatMulV2", batch_matmul_v2),
     {0},

@@ -1,0 +1,134 @@
+/* fuse.c -- several nodes become one that passes over the memory once: MatMul, the bias that is
+ * added to its rows, and a Relu or Relu6 become _FusedMatMul. Values between them must have no
+ * other user. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "passes/pass.h"
+
+typedef struct fuser {
+    leat_compile *c;
+    leat_uses uses;
+} fuser;
+
+static const leat_target *device_of(const leat_compile *c, const leat_node *n)
+{
+    for (int i = 0; i < c->n_devices; i++)
+        if (strcmp(c->devices[i].name, n->device) == 0)
+            return &c->devices[i];
+    return NULL;
+}
+
+/* x's node is there for one input of one node alone. */
+static leat_node *only_user(const fuser *f, leat_node *n)
+{
+    int at = f->uses.at[n->id];
+    const leat_use *u = &f->uses.v[at];
+    if (f->uses.at[n->id + 1] - at != 1 || u->input < 0 || n->wanted ||
+        strcmp(u->node->device, n->device) != 0)
+        return NULL;
+    return u->node;
+}
+
+/* Which input of n is the bias of a product at the other, or -1. */
+static int bias_input(const leat_node *n, const leat_node *product)
+{
+    if (leat_node_is(n, "BiasAdd"))
+        return n->in[0].node == product && strcmp(leat_node_string(n, "data_format"), "NCHW") != 0
+                   ? 1
+                   : -1;
+    if (!leat_node_is(n, "Add") && !leat_node_is(n, "AddV2"))
+        return -1;
+    int bias = n->in[0].node == product ? 1 : 0;
+    leat_shape b = leat_out_shape(n->in[bias]), y = product->out_shapes[0];
+    return b.rank == 1 && y.rank == 2 && b.dim[0] > 0 && b.dim[0] == y.dim[1] ? bias : -1;
+}
+
+static void take_controls(leat_node *n, const leat_node *of)
+{
+    for (int i = 0; i < of->n_controls; i++)
+        leat_node_add_control(n, of->controls[i]);
+}
+
+static leat_attr strings_attr(leat_arena *a, const char *name, const char *const *v, int n)
+{
+    int *sizes = leat_arena_array(a, int, n);
+    for (int i = 0; i < n; i++)
+        sizes[i] = (int)strlen(v[i]);
+    leat_attr x = {.name = name, .kind = LEAT_ARG_STRINGS, .n = n, .strings = v, .sizes = sizes};
+    return leat_attr_copy(a, &x);
+}
+
+/* The attributes of a _FusedMatMul, in the order of its definition. */
+static leat_attr *fused_attrs(const leat_op_info *op, const leat_node *product, leat_arena *a,
+                              const char *const *fused, int n_fused)
+{
+    leat_attr *attrs = leat_arena_array(a, leat_attr, op->n_attrs);
+    for (int i = 0; i < op->n_attrs; i++) {
+        const char *name = op->attrs[i].name;
+        const leat_attr *same = leat_node_attr(product, name);
+        if (same)
+            attrs[i] = leat_attr_copy(a, same);
+        else if (strcmp(name, "fused_ops") == 0)
+            attrs[i] = strings_attr(a, name, fused, n_fused);
+        else if (strcmp(name, "num_args") == 0)
+            attrs[i] = (leat_attr){.name = name, .kind = LEAT_ARG_INT, .i = 1};
+        else
+            attrs[i] = leat_attr_copy(a, op->attrs[i].fallback);
+        attrs[i].name = name;
+    }
+    return attrs;
+}
+
+/* `last` becomes the fused node, if its device has a kernel for that. */
+static void make_fused(fuser *f, leat_node *product, leat_node *add, int bias, leat_node *last)
+{
+    const char *fused[2] = {"BiasAdd", last->op->def->name};
+    leat_arena *a = &last->graph->arena;
+    const leat_target *d = device_of(f->c, last);
+    leat_node made = *last;
+    made.op = leat_op_find("_FusedMatMul");
+    made.n_attrs = made.op->n_attrs;
+    made.attrs = fused_attrs(made.op, product, a, fused, last == add ? 1 : 2);
+    made.n_in = 3;
+    made.in = leat_arena_array(a, leat_out, 3);
+    made.in[0] = product->in[0];
+    made.in[1] = product->in[1];
+    made.in[2] = add->in[bias];
+    if (!d || !f->c->has_kernel(&made, d->parsed.type))
+        return;
+    for (int i = 0; i < last->n_attrs; i++)
+        leat_attr_release(&last->attrs[i]);
+    *last = made;
+    take_controls(last, product);
+    product->dead = true;
+    if (last != add) {
+        take_controls(last, add);
+        add->dead = true;
+    }
+}
+
+static void fuse_product(fuser *f, leat_node *product)
+{
+    leat_node *add = only_user(f, product);
+    if (!leat_node_is_pure(product) || product->out_types[0] != LEAT_FLOAT || !add ||
+        !leat_node_is_pure(add))
+        return;
+    int bias = bias_input(add, product);
+    if (bias < 0)
+        return;
+    leat_node *act = only_user(f, add);
+    bool has_act = act && (leat_node_is(act, "Relu") || leat_node_is(act, "Relu6"));
+    make_fused(f, product, add, bias, has_act ? act : add);
+}
+
+leat_status leat_pass_fuse(leat_compile *c)
+{
+    fuser f = {.c = c, .uses = leat_uses_of(c->graph)};
+    for (int i = 0; i < c->graph->n_nodes; i++)
+        if (!c->graph->nodes[i]->dead && leat_node_is(c->graph->nodes[i], "MatMul"))
+            fuse_product(&f, c->graph->nodes[i]);
+    leat_uses_free(&f.uses);
+    return NULL;
+}

@@ -1,0 +1,91 @@
+/* fuse_test.c -- what is fused, what must not be, and that the values are the same. */
+#include "mlp.h"
+#include "passes.h"
+
+typedef struct layer {
+    leat_graph *g;
+    leat_out x, w, b;
+    leat_tensor *fed;
+} layer;
+
+static void open_layer(layer *l, int64_t in, int64_t out)
+{
+    l->g = leat_graph_new();
+    l->x = leat_placeholder(l->g, LEAT_FLOAT, leat_shape(-1, in));
+    leat_tensor *w = mlp_tensor(leat_shape(in, out), 1), *b = mlp_tensor(leat_shape(out), 1);
+    l->w = leat_const(l->g, w);
+    l->b = leat_const(l->g, b);
+    l->fed = mlp_tensor(leat_shape(7, in), 1);
+    leat_tensor_unref(w);
+    leat_tensor_unref(b);
+}
+
+static void close_layer(layer *l)
+{
+    leat_tensor_unref(l->fed);
+    leat_graph_free(l->g);
+}
+
+static int fused_nodes(const layer *l, const leat_out *y, int n, const char *op)
+{
+    compiled k;
+    COMPILE(&k, l->g, &((leat_request){.feeds = &l->x, .n_feeds = 1, .fetches = y, .n_fetches = n}),
+            leat_pass_fuse, leat_pass_sweep);
+    int count = count_op(&k, op);
+    compiled_free(&k);
+    for (int i = 0; i < n; i++)
+        check_same(l->g, LEAT_FEED({l->x, l->fed}), y[i]);
+    return count;
+}
+
+static void fused(void)
+{
+    static const int sizes[][2] = {{784, 100}, {100, 10}, {3, 1}, {17, 33}};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        layer l;
+        open_layer(&l, sizes[i][0], sizes[i][1]);
+        leat_out m = leat_matmul(l.x, l.w);
+        leat_out ys[] = {leat_xw_plus_b(l.x, l.w, l.b), leat_relu(leat_xw_plus_b(l.x, l.w, l.b)),
+                         leat_relu6(leat_xw_plus_b(l.x, l.w, l.b)), leat_relu(leat_add(l.b, m))};
+        for (int y = 0; y < 4; y++) {
+            CHECK_INT(fused_nodes(&l, &ys[y], 1, "_FusedMatMul"), 1);
+            CHECK_INT(fused_nodes(&l, &ys[y], 1, NULL), 5); /* fed, w, b, this, fetched */
+        }
+        close_layer(&l);
+    }
+}
+
+static void not_fused(void)
+{
+    layer l;
+    open_layer(&l, 5, 4);
+    leat_out m = leat_matmul(l.x, l.w), z = leat_bias_add(m, l.b), r = leat_relu(z);
+    CHECK_INT(fused_nodes(&l, (leat_out[]){r, m}, 2, "_FusedMatMul"), 0);
+    CHECK_INT(fused_nodes(&l, (leat_out[]){r, z}, 2, "Relu"), 1);
+    CHECK_INT(fused_nodes(&l, (leat_out[]){r, z}, 2, "_FusedMatMul"), 1);
+    leat_out column = leat_add(leat_matmul(l.x, l.w), leat_scalar(l.g, LEAT_FLOAT, 2));
+    CHECK_INT(fused_nodes(&l, &column, 1, "_FusedMatMul"), 0);
+    close_layer(&l);
+}
+
+static void bad_bias(void)
+{
+    layer l;
+    open_layer(&l, 5, 4);
+    leat_out b = leat_placeholder(l.g, LEAT_FLOAT, leat_shape(-1));
+    leat_out y = leat_relu(leat_xw_plus_b(l.x, l.w, b));
+    leat_tensor *three = mlp_tensor(leat_shape(3), 1), *t;
+    leat_session *s;
+    CHECK_OK(leat_session_open(l.g, &s));
+    CHECK_ERROR(leat_session_run(s, LEAT_FEED({l.x, l.fed}, {b, three}), LEAT_FETCH({y, &t}),
+                                 LEAT_NO_TARGET),
+                INVALID_ARGUMENT, "Must provide as many biases as the last dimension");
+    leat_session_close(s);
+    leat_tensor_unref(three);
+    close_layer(&l);
+}
+
+int main(int argc, char **argv)
+{
+    return RUN(argc, argv, {"fused", fused}, {"not_fused", not_fused}, {"bad_bias", bad_bias});
+}
