@@ -359,7 +359,7 @@ static outcome replay_in(replay *r, bool optimised)
 
 /* On the graph as it is, then on the optimised one; the first that does not pass tells. missing_out
  * names the op or kernel that is not there; it lives in the arena. */
-static outcome vec_replay(const vec_case *c, leat_arena *arena, bool verbose, vec_counts *counts,
+static inline outcome vec_replay(const vec_case *c, leat_arena *arena, bool verbose, vec_counts *counts,
                           const char **missing_out)
 {
     replay r = {.c = c, .arena = arena, .mode = "plain", .counts = counts, .verbose = verbose};
