@@ -188,10 +188,8 @@ static void scopes(void)
     leat_get_regularization_loss(g, NULL);
     leat_with_name(g, "n")
     {
-        leat_variable(g, "s",
-                      leat_op(g, "Const", leat_attr_type("dtype", LEAT_FLOAT),
-                              leat_attr_tensor("value", leat_scalar_float(3)),
-                              leat_name("s/initial_value")));
+        leat_variable(
+            g, "s", leat_full_named_at(LEAT_AT, g, LEAT_FLOAT, leat_shape(), 3, "s/initial_value"));
         leat_out v = leat_variable(g, "v", leat_zeros(g, LEAT_FLOAT, leat_shape(2)));
         leat_variable(g, "v2", leat_mul(v, v, leat_name("mul")));
     }
