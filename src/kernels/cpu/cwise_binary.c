@@ -77,10 +77,6 @@ LEAT_Y_INDEX(INT_POW, pow)
     static inline T truncate_mod_of_##T(T x, T y, bool *ok)                                        \
     {                                                                                              \
         return fmod(x, y);                                                                         \
-    }                                                                                              \
-    static inline T pow_of_##T(T x, T y, bool *ok)                                                 \
-    {                                                                                              \
-        return pow(x, y);                                                                          \
     }
 LEAT_Y_FLOAT(FLOAT_FNS, )
 
@@ -97,7 +93,30 @@ LEAT_Y_FLOAT(LEAT_ROW2_SAME, floor_div)
 #define LEAT_Y_MOD(X, name) LEAT_Y_INDEX(X, name) LEAT_Y_FLOAT(X, name)
 LEAT_Y_MOD(LEAT_ROW2_SLOW, truncate_mod)
 LEAT_Y_MOD(LEAT_ROW2_SLOW, floor_mod)
-LEAT_Y_MOD(LEAT_ROW2_SLOW, pow)
+LEAT_Y_INDEX(LEAT_ROW2_SLOW, pow)
+
+/* Most powers are squares. */
+#define FLOAT_POW(name, dtype, T)                                                                  \
+    static bool pow_##T(const void *a_, bool a_one, const void *b_, bool b_one, void *z_,          \
+                        int64_t n)                                                                 \
+    {                                                                                              \
+        const T *a = a_, *b = b_;                                                                  \
+        T *z = z_;                                                                                 \
+        if (b_one && *b == 2 && !a_one) {                                                          \
+            LEAT_SIMD                                                                              \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                z[i] = a[i] * a[i];                                                                \
+        } else if (b_one && *b == 1 && !a_one) {                                                   \
+            memmove(z, a, sizeof(T) * (size_t)n);                                                  \
+        } else {                                                                                   \
+            const int64_t sa = !a_one, sb = !b_one;                                                \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                z[i] = pow(a[i * sa], b[i * sb]);                                                  \
+        }                                                                                          \
+        return true;                                                                               \
+    }
+LEAT_Y_FLOAT(FLOAT_POW, )
+
 LEAT_Y_FLOAT(LEAT_ROW2_SLOW, atan2)
 LEAT_Y_FLOAT(LEAT_ROW2_SLOW, xlogy)
 
