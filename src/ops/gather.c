@@ -44,10 +44,9 @@ static leat_status gather_v2_shape(leat_infer *c)
     LEAT_TRY(leat_infer_rank(c, 2, 0, &unused));
     if (leat_infer_int(c, 2, &axis))
         return picked(c, axis, batch);
-    if (p.rank >= 0 && ix.rank >= 0) {
-        batch += batch < 0 ? ix.rank : 0;
+    batch += batch < 0 ? ix.rank : 0;
+    if (p.rank >= 0 && ix.rank >= 0 && batch >= 0 && batch <= ix.rank)
         leat_infer_out(c, 0, leat_shape_unknown_dims(p.rank + ix.rank - 1 - (int)batch));
-    }
     return NULL;
 }
 

@@ -34,8 +34,6 @@ static leat_status reverse(leat_kernel *k)
 {
     const leat_tensor *x = leat_kernel_in(k, 0), *t = leat_kernel_in(k, 1);
     uint32_t dims = 0;
-    if (x->shape.rank == 0)
-        return turn(k, 0);
     LEAT_REQUIRE(t->shape.rank == 1, INVALID_ARGUMENT, "'dims' must be 1-dimension, not %d",
                  t->shape.rank);
     LEAT_REQUIRE(t->count == x->shape.rank, INVALID_ARGUMENT,
