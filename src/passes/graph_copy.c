@@ -117,3 +117,11 @@ void leat_replace_uses(const leat_uses *u, leat_out x, leat_out y)
         if (u->v[i].output == x.index)
             u->v[i].node->in[u->v[i].input] = y;
 }
+
+bool leat_used_elsewhere(const leat_uses *u, const leat_node *n)
+{
+    for (int i = u->at[n->id]; i < u->at[n->id + 1]; i++)
+        if (strcmp(u->v[i].node->device, n->device) != 0)
+            return true;
+    return false;
+}

@@ -83,6 +83,9 @@ void leat_replace_uses(const leat_uses *u, leat_out x, leat_out y);
 /* Whoever waited for x waits for y instead. */
 void leat_replace_controls(const leat_uses *u, const leat_node *x, leat_node *y);
 
+/* Some user of n is on another device. */
+bool leat_used_elsewhere(const leat_uses *u, const leat_node *n);
+
 /* Switch, Merge, Enter, Exit, NextIteration, LoopCond and their Ref kin: the executor's own. */
 bool leat_node_is_flow(const leat_node *n);
 /* Running it can be noticed elsewhere: it keeps state, or takes a reference that it may write to.

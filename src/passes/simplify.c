@@ -213,7 +213,8 @@ static bool can_go(const leat_uses *u, const leat_node *n)
         return false;
     if (!n->n_controls)
         return true;
-    return !used_by_flow(u, n) && n->n_controls * uses <= n->n_controls + uses;
+    return !used_by_flow(u, n) && !leat_used_elsewhere(u, n) &&
+           n->n_controls * uses <= n->n_controls + uses;
 }
 
 static void remove_identity(const leat_uses *u, leat_node *n)

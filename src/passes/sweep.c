@@ -1,13 +1,89 @@
-/* sweep.c -- removes what nobody needs any more: nodes from which no way leads to a fetch, to a
- * target, or to a node whose running can be noticed. */
+/* sweep.c -- removes what nobody needs any more: values that nobody uses, then nodes from which no
+ * way leads to a fetch, to a target, or to a node whose running can be noticed.
+ *
+ * A pure node that others only wait for becomes a NoOp which waits for what the node's inputs come
+ * from, and small NoOps give way to what they wait for. So the gradients that tuples of gradients
+ * hold together, but nobody asked for, are not computed.
+ */
 #include <stdlib.h>
 
 #include "core/alloc.h"
 #include "passes/pass.h"
 
-leat_status leat_pass_sweep(leat_compile *c)
+typedef struct sweeper {
+    leat_uses uses;
+    int *data_uses; /* by id */
+    bool *below_flow;
+} sweeper;
+
+/* That it fails is what it is for. */
+static bool checks(const leat_node *n)
 {
-    leat_graph *g = c->graph;
+    return leat_node_is(n, "CheckNumerics") || leat_node_is(n, "EnsureShape");
+}
+
+static void make_no_op(sweeper *s, leat_node *n)
+{
+    for (int i = 0; i < n->n_in; i++) {
+        leat_node *from = n->in[i].node;
+        s->data_uses[from->id]--;
+        if (!leat_node_is(from, "Const") || from->n_controls)
+            leat_node_add_control(n, from);
+    }
+    for (int i = 0; i < n->n_attrs; i++)
+        leat_attr_release(&n->attrs[i]);
+    n->op = leat_op_find("NoOp");
+    n->n_in = n->n_out = n->n_attrs = 0;
+}
+
+/* Whoever waits for n waits for what it waits for, if those are not more edges than before. On
+ * another device it would be: n is one edge that crosses. */
+static void bypass(const leat_uses *u, leat_node *n)
+{
+    int users = u->at[n->id + 1] - u->at[n->id];
+    if (n->wanted || n->n_controls * users > n->n_controls + users || leat_used_elsewhere(u, n))
+        return;
+    for (int i = u->at[n->id]; i < u->at[n->id + 1]; i++) {
+        leat_node *to = u->v[i].node;
+        int kept = 0;
+        for (int j = 0; j < to->n_controls; j++)
+            if (to->controls[j] != n)
+                to->controls[kept++] = to->controls[j];
+        to->n_controls = kept;
+        for (int j = 0; j < n->n_controls; j++)
+            leat_node_add_control(to, n->controls[j]);
+    }
+    n->dead = true;
+}
+
+static void drop_values(leat_graph *g)
+{
+    sweeper s = {.data_uses = leat_new_array(int, g->n_nodes + 1),
+                 .below_flow = leat_pass_below_flow(g)};
+    int count;
+    leat_node **order = leat_pass_order(g, &count);
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < order[i]->n_in; j++)
+            s.data_uses[order[i]->in[j].node->id]++;
+    for (int i = count - 1; i >= 0; i--) {
+        leat_node *n = order[i];
+        if (!s.data_uses[n->id] && !n->wanted && n->n_out && !s.below_flow[n->id] &&
+            leat_node_is_pure(n) && !checks(n))
+            make_no_op(&s, n);
+    }
+    /* Those that wait for a NoOp stay the same while the NoOps before it give way. */
+    s.uses = leat_uses_of(g);
+    for (int i = 0; i < count; i++)
+        if (leat_node_is(order[i], "NoOp") && !s.below_flow[order[i]->id])
+            bypass(&s.uses, order[i]);
+    leat_uses_free(&s.uses);
+    free(order);
+    free(s.data_uses);
+    free(s.below_flow);
+}
+
+static void drop_unreached(leat_graph *g)
+{
     bool *needed = leat_new_array(bool, g->n_nodes + 1);
     leat_node **stack = leat_new_array(leat_node *, g->n_nodes + 1);
     int n = 0;
@@ -32,5 +108,11 @@ leat_status leat_pass_sweep(leat_compile *c)
         g->nodes[i]->dead |= !needed[i];
     free(needed);
     free(stack);
+}
+
+leat_status leat_pass_sweep(leat_compile *c)
+{
+    drop_values(c->graph);
+    drop_unreached(c->graph);
     return NULL;
 }
