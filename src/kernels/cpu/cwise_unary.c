@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/row1.h"
 #include "kernels/cpu/row2.h"
+#include "kernels/cpu/vexp.h"
 
 /* ---- Arithmetic ---- */
 #define EXPR1_neg(T, x) (T)(0 - (LEAT_WIDE(T))(x)) /* of 0 it is 0, as in TensorFlow */
@@ -16,7 +17,17 @@
 #define EXPR1_round(T, x) (rint(x) + ((x) == 0 ? (x) : 0))
 #define EXPR1_reciprocal(T, x) (1 / (x))
 #define EXPR1_rsqrt(T, x) (1 / sqrt(x))
-#define EXPR1_sigmoid(T, x) (1 / (1 + exp(-(x))))
+/* float's become vectors, double's are the C library's */
+#define EXP_float(x) leat_expf(x)
+#define EXP_double(x) exp(x)
+#define LOG_float(x) leat_logf(x)
+#define LOG_double(x) log(x)
+#define TANH_float(x) leat_tanhf(x)
+#define TANH_double(x) tanh(x)
+#define EXPR1_exp(T, x) EXP_##T(x)
+#define EXPR1_log(T, x) LOG_##T(x)
+#define EXPR1_tanh(T, x) TANH_##T(x)
+#define EXPR1_sigmoid(T, x) (1 / (1 + EXP_##T(-(x))))
 #define EXPR1_is_nan(T, x) ((x) != (x))
 #define EXPR1_is_inf(T, x) (fabs(x) == (T)INFINITY)
 #define EXPR1_is_finite(T, x) (fabs(x) < (T)INFINITY)
@@ -30,6 +41,9 @@ LEAT_Y_FLOAT(LEAT_ROW1_SAME, round)
 LEAT_Y_FLOAT(LEAT_ROW1_SAME, reciprocal)
 LEAT_Y_FLOAT(LEAT_ROW1_SAME, rsqrt)
 LEAT_Y_FLOAT(LEAT_ROW1_SAME, sigmoid)
+LEAT_Y_FLOAT(LEAT_ROW1_SAME, exp)
+LEAT_Y_FLOAT(LEAT_ROW1_SAME, log)
+LEAT_Y_FLOAT(LEAT_ROW1_SAME, tanh)
 LEAT_Y_FLOAT(LEAT_ROW1_BOOL, is_nan)
 LEAT_Y_FLOAT(LEAT_ROW1_BOOL, is_inf)
 LEAT_Y_FLOAT(LEAT_ROW1_BOOL, is_finite)
@@ -40,16 +54,13 @@ LEAT_Y_FLOAT(LEAT_ROW1_BOOL, is_finite)
     X(ceil, 0.3)                                                                                   \
     X(rint, 0.3)                                                                                   \
     X(sqrt, 0.7)                                                                                   \
-    X(exp, 4)                                                                                      \
     X(expm1, 10)                                                                                   \
-    X(log, 5)                                                                                      \
     X(log1p, 10)                                                                                   \
     X(sin, 10)                                                                                     \
     X(cos, 10)                                                                                     \
     X(tan, 15)                                                                                     \
     X(sinh, 15)                                                                                    \
     X(cosh, 12)                                                                                    \
-    X(tanh, 12)                                                                                    \
     X(asin, 10)                                                                                    \
     X(acos, 10)                                                                                    \
     X(atan, 10)                                                                                    \
@@ -82,7 +93,10 @@ LEAT_ROW1_INIT(round, 0.3,
                LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, round) LEAT_Y_INTEGER(LEAT_ROW1_ENTRY, same))
 LEAT_ROW1_INIT(reciprocal, 0.5, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, reciprocal))
 LEAT_ROW1_INIT(rsqrt, 1, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, rsqrt))
-LEAT_ROW1_INIT(sigmoid, 6, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, sigmoid))
+LEAT_ROW1_INIT(sigmoid, 1.5, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, sigmoid))
+LEAT_ROW1_INIT(exp, 1, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, exp))
+LEAT_ROW1_INIT(log, 1, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, log))
+LEAT_ROW1_INIT(tanh, 2, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, tanh))
 LEAT_ROW1_INIT(is_nan, 0.3, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, is_nan))
 LEAT_ROW1_INIT(is_inf, 0.3, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, is_inf))
 LEAT_ROW1_INIT(is_finite, 0.3, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, is_finite))
