@@ -134,9 +134,55 @@ static void mistakes(void)
     leat_graph_free(h);
 }
 
+/* What comes back from several uses: tensors are added, rows joined, both made dense and added. */
+static void sums(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out x = input(g), i32 = leat_ints(g, 0, 1), axis = leat_scalar(g, LEAT_INT32, 0);
+    leat_out i64 = leat_cast(i32, LEAT_INT64);
+    leat_out a = leat_relu(x), b = leat_neg(x);
+    leat_out ra = leat_gather(x, i32, axis), rb = leat_gather(x, i64, axis);
+    leat_grad_value d;
+    leat_out dense[] = {a, b}, rows[] = {ra, rb}, both[] = {a, ra};
+    CHECK_OK(leat_gradients(dense, 2, &x, 1, &d));
+    CHECK_STR(leat_node_op(d.value.node), "AddN");
+    CHECK(d.indices.node == NULL);
+    CHECK_OK(leat_gradients(rows, 2, &x, 1, &d));
+    CHECK_STR(leat_node_op(d.value.node), "ConcatV2");
+    CHECK(d.indices.node && leat_out_dtype(d.indices) == LEAT_INT64);
+    CHECK_STR(leat_node_op(leat_grad_dense(d).node), "UnsortedSegmentSum");
+    CHECK_OK(leat_gradients(both, 2, &x, 1, &d));
+    CHECK_STR(leat_node_op(d.value.node), "AddN");
+    CHECK(d.indices.node == NULL);
+    d = (leat_grad_value){.value = x, .indices = i32};
+    leat_grad_dense(d);
+    CHECK_ERROR(leat_graph_status(g), INVALID_ARGUMENT, "IndexedSlices without dense_shape");
+    leat_graph_free(g);
+}
+
+/* No gradient of a node's inputs is used before all are there. */
+static void gated(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out xs[2] = {input(g), leat_placeholder(g, LEAT_FLOAT, leat_shape(3, 4))};
+    leat_out y = leat_matmul(xs[0], xs[1], leat_name("h/MatMul"));
+    leat_grad_value d[2];
+    CHECK_OK(leat_gradients(&y, 1, xs, 2, d, .gate = true));
+    CHECK_STR(leat_node_name(d[0].value.node), "gradients/h/MatMul_grad/tuple/control_dependency");
+    CHECK_STR(leat_node_name(d[1].value.node),
+              "gradients/h/MatMul_grad/tuple/control_dependency_1");
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(leat_node_controls(d[i].value.node), 1);
+        CHECK_STR(leat_node_name(leat_node_control(d[i].value.node, 0)),
+                  "gradients/h/MatMul_grad/tuple/group_deps");
+    }
+    leat_graph_free(g);
+}
+
 int main(int argc, char **argv)
 {
     for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
         LEAT_DIE_ON_ERROR(leat_register_op(&ops[i]));
-    return RUN(argc, argv, {"chain", chain}, {"unconnected", unconnected}, {"mistakes", mistakes});
+    return RUN(argc, argv, {"chain", chain}, {"unconnected", unconnected}, {"mistakes", mistakes},
+               {"sums", sums}, {"gated", gated});
 }
