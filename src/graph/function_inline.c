@@ -11,7 +11,7 @@
 
 enum {
     MOST_DEPTH = 100,    /* calls inside calls */
-    MOST_NODES = 1 << 22 /* that inlining adds */
+    MOST_NODES = 1 << 20 /* that inlining adds */
 };
 
 typedef struct splice {
