@@ -1,4 +1,4 @@
-/* string.c -- StringJoin, AsString. */
+/* string.c -- StringJoin, AsString, StringToNumber, StringLength. */
 #include <leat/extend.h>
 
 /* Scalars go with everything; the others must be alike. */
@@ -29,6 +29,18 @@ const leat_op_def leat_ops_string[] = {
      .attrs = "T: {int8, int16, int32, int64, complex64, complex128, float, double, bool}; "
               "precision: int = -1; scientific: bool = false; shortest: bool = false; "
               "width: int = -1; fill: string = ''",
+     .shape = leat_shape_unchanged,
+     .grad = leat_grad_missing},
+    {.name = "StringToNumber",
+     .inputs = "string_tensor: string",
+     .outputs = "output: out_type",
+     .attrs = "out_type: {float, double, int32, int64} = DT_FLOAT",
+     .shape = leat_shape_unchanged,
+     .grad = leat_grad_none},
+    {.name = "StringLength",
+     .inputs = "input: string",
+     .outputs = "output: int32",
+     .attrs = "unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'",
      .shape = leat_shape_unchanged,
      .grad = leat_grad_missing},
     {0},

@@ -1,5 +1,8 @@
-/* string.c -- StringJoin, AsString. */
+/* string.c -- StringJoin, AsString, StringToNumber, StringLength. */
+#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "core/strbuf.h"
 #include "kernels/cpu/cpu.h"
@@ -151,11 +154,73 @@ static leat_status as_string_run(leat_kernel *k)
     return s;
 }
 
+/* ---- StringToNumber ---- */
+
+/* Number i of y; false if the text is not one, or one that does not fit. */
+static bool parse(const char *text, size_t size, leat_tensor *y, int64_t i)
+{
+    char *end;
+    errno = 0;
+    if (y->dtype == LEAT_FLOAT) {
+        AT(float, y)[i] = strtof(text, &end);
+    } else if (y->dtype == LEAT_DOUBLE) {
+        AT(double, y)[i] = strtod(text, &end);
+    } else {
+        long long v = strtoll(text, &end, 10);
+        if (errno == ERANGE || (y->dtype == LEAT_INT32 && v != (int32_t)v))
+            return false;
+        if (y->dtype == LEAT_INT32)
+            AT(int32_t, y)[i] = (int32_t)v;
+        else
+            AT(int64_t, y)[i] = v;
+    }
+    bool any = end != text;
+    while (isspace((unsigned char)*end))
+        end++;
+    return any && end == text + size;
+}
+
+static leat_status to_number_run(leat_kernel *k)
+{
+    const leat_tensor *x = leat_kernel_in(k, 0);
+    leat_tensor *y;
+    LEAT_TRY(leat_kernel_out(k, 0, &x->shape, &y));
+    for (int64_t i = 0; i < x->count; i++) {
+        const leat_string *s = AT(leat_string, x) + i;
+        LEAT_REQUIRE(s->size > 0 && parse(s->data, s->size, y, i), INVALID_ARGUMENT,
+                     "StringToNumberOp could not correctly convert string: %.*s",
+                     s->size > 1000 ? 1000 : (int)s->size, s->data ? s->data : "");
+    }
+    return NULL;
+}
+
+/* ---- StringLength: bytes, or the beginnings of characters ---- */
+
+static leat_status length_run(leat_kernel *k)
+{
+    const leat_tensor *x = leat_kernel_in(k, 0);
+    bool utf8 = strcmp(leat_node_string(leat_kernel_node(k), "unit"), "UTF8_CHAR") == 0;
+    leat_tensor *y;
+    LEAT_TRY(leat_kernel_out(k, 0, &x->shape, &y));
+    for (int64_t i = 0; i < x->count; i++) {
+        const leat_string *s = AT(leat_string, x) + i;
+        size_t n = utf8 ? 0 : s->size;
+        for (size_t c = 0; utf8 && c < s->size; c++)
+            n += ((unsigned char)s->data[c] & 0xc0) != 0x80;
+        AT(int32_t, y)[i] = (int32_t)n;
+    }
+    return NULL;
+}
+
+#define NUMBERS (LEAT_T(FLOAT) | LEAT_T(DOUBLE) | LEAT_TYPES_INDEX)
+
 const leat_kernel_def leat_cpu_string[] = {
     {.op = "StringJoin", .run = join_run},
     {.op = "AsString",
      .run = as_string_run,
      .init = as_string_init,
      .state_size = sizeof(as_string_state)},
+    {.op = "StringToNumber", .where = {{"out_type", NUMBERS}}, .run = to_number_run},
+    {.op = "StringLength", .run = length_run},
     {0},
 };
