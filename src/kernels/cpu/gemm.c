@@ -1,6 +1,6 @@
 /* gemm.c -- products of float and double matrices: what both types share, and their two
- * instances of the templates gemm_kernel.inc (a tile), gemm_drive.inc (from matrices to tiles)
- * and gemm_vector.inc (rows and columns).
+ * instances of the templates gemm_kernel.inc (a tile), gemm_vector.inc (C is a row or a column)
+ * and gemm_drive.inc (from matrices to tiles; the functions that gemm.h promises).
  *
  * With AVX2 and FMA a tile of 6 by 16 floats needs 12 registers, 2 for B and 1 for A; per step of
  * k it does 12 multiply-adds on 8 loads, so that the multipliers are the limit, not the loads.
@@ -36,6 +36,12 @@ enum {
 INLINE int64_t ceil_div(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
+}
+
+/* Where piece i begins if n is cut into `of` pieces as equal as can be. */
+INLINE int64_t part(int64_t n, int64_t i, int64_t of)
+{
+    return i == of ? n : i ? n * i / of : 0;
 }
 
 /* Rows this many bytes apart fall on the same few sets of a cache. */
@@ -112,8 +118,6 @@ INLINE void transpose_quad_f64(double *to, int64_t lt, const double *from, int64
     *(quad_any_f64 *)(to + lt) = __builtin_shufflevector(a, b, 1, 3);
 }
 
-static const leat_gemm_epilogue no_epilogue;
-
 /* Work below this is done before another thread would have begun. */
 static int threads_for(leat_pool *pool, int64_t m, int64_t n, int64_t k)
 {
@@ -123,35 +127,6 @@ static int threads_for(leat_pool *pool, int64_t m, int64_t n, int64_t k)
 }
 
 #define LANES ((int)(VECTOR_BYTES / sizeof(T)))
-#define GEMM(suffix)                                                                               \
-    void leat_gemm_##suffix(leat_pool *pool, leat_gemm_op ta, leat_gemm_op tb, int64_t m,          \
-                            int64_t n, int64_t k, const T *a, int64_t lda, const T *b,             \
-                            int64_t ldb, T *c, int64_t ldc, const leat_gemm_epilogue *e)           \
-    {                                                                                              \
-        if (m <= 0 || n <= 0)                                                                      \
-            return;                                                                                \
-        if (k <= 0) /* there may be no A and B: no arithmetic on their pointers */                 \
-            a = b = c, k = 0;                                                                      \
-        e = e ? e : &no_epilogue;                                                                  \
-        job_##suffix g = {.ta = ta,                                                                \
-                          .tb = tb,                                                                \
-                          .m = m,                                                                  \
-                          .n = n,                                                                  \
-                          .k = k,                                                                  \
-                          .a = a,                                                                  \
-                          .b = b,                                                                  \
-                          .c = c,                                                                  \
-                          .lda = lda,                                                              \
-                          .ldb = ldb,                                                              \
-                          .ldc = ldc,                                                              \
-                          .e = e,                                                                  \
-                          .pool = pool,                                                            \
-                          .threads = threads_for(pool, m, n, k)};                                  \
-        leat_gemm_call call = {ta, tb, m, n, k, a, b, c, lda, ldb, ldc, *e};                       \
-        if (!multiply_line_##suffix(&g) && !multiply_##suffix(&g))                                 \
-            leat_gemm_plain_##suffix(pool, &call);                                                 \
-    }
-
 #define T float
 #define MASK int32_t
 #define QUAD 4
@@ -160,9 +135,8 @@ static int threads_for(leat_pool *pool, int64_t m, int64_t n, int64_t k)
 #define LOAD_SOME(p, w) _mm256_maskload_ps(p, *(const __m256i_u *)((const int32_t *)some + 8 - (w)))
 #endif
 #include "gemm_kernel.inc"
-#include "gemm_drive.inc"
 #include "gemm_vector.inc"
-GEMM(f32)
+#include "gemm_drive.inc"
 #undef T
 #undef MASK
 #undef QUAD
@@ -177,6 +151,5 @@ GEMM(f32)
 #define LOAD_SOME(p, w) _mm256_maskload_pd(p, *(const __m256i_u *)(some + 4 - (w)))
 #endif
 #include "gemm_kernel.inc"
-#include "gemm_drive.inc"
 #include "gemm_vector.inc"
-GEMM(f64)
+#include "gemm_drive.inc"
