@@ -4,9 +4,19 @@
 #include "kernels/cpu/gemm.h"
 #include "test.h"
 
+#include <pthread.h>
+
 #include "core/threadpool.h"
 
 static leat_pool *pool;
+
+/* In place of the C library's, for this whole program: so that memory can run out. */
+static bool no_memory;
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    void *p = NULL;
+    return no_memory || posix_memalign(&p, alignment, size) != 0 ? NULL : p;
+}
 
 static uint32_t seed = 1;
 static double noise(void) /* in [-1, 1) */
@@ -347,12 +357,38 @@ static void not_numbers(void)
     }
 }
 
+static void *without_memory_here(void *arg)
+{
+    (void)arg;
+    static const int64_t shapes[][3] = {{100, 70, 300}, {5, 21, 130}, {300, 300, 300}, {70, 9, 64}};
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        check_all_ways(LEAT_FLOAT, shapes[i][0], shapes[i][1], shapes[i][2]);
+        check_all_ways(LEAT_DOUBLE, shapes[i][0], shapes[i][1], shapes[i][2]);
+    }
+    return NULL;
+}
+
+/* On threads that have kept no memory from earlier products. */
+static void without_memory(void)
+{
+    leat_pool *before = pool;
+    pthread_t thread;
+    pool = leat_pool_new(2, "poor");
+    no_memory = true;
+    CHECK_INT(pthread_create(&thread, NULL, without_memory_here, NULL), 0);
+    pthread_join(thread, NULL);
+    no_memory = false;
+    leat_pool_free(pool);
+    pool = before;
+}
+
 int main(int argc, char **argv)
 {
     pool = leat_pool_new(2, "gemm");
-    int failed = RUN(argc, argv, {"small_shapes", small_shapes}, {"large_shapes", large_shapes},
-                     {"every_epilogue", every_epilogue}, {"other_types", other_types},
-                     {"empty", empty}, {"not_numbers", not_numbers});
+    int failed =
+        RUN(argc, argv, {"small_shapes", small_shapes}, {"large_shapes", large_shapes},
+            {"every_epilogue", every_epilogue}, {"other_types", other_types}, {"empty", empty},
+            {"not_numbers", not_numbers}, {"without_memory", without_memory});
     leat_pool_free(pool);
     return failed;
 }

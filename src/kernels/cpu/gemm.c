@@ -8,6 +8,7 @@
  */
 #include "kernels/cpu/gemm_int.h"
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,10 +39,10 @@ INLINE int64_t ceil_div(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-/* Where piece i begins if n is cut into `of` pieces as equal as can be. */
+/* Where piece i begins if n is cut into `of` pieces as equal as can be, the larger ones first. */
 INLINE int64_t part(int64_t n, int64_t i, int64_t of)
 {
-    return i == of ? n : i ? n * i / of : 0;
+    return i == of ? n : i ? n / of * i + (i < n % of ? i : n % of) : 0;
 }
 
 /* Rows this many bytes apart fall on the same few sets of a cache. */
@@ -55,6 +56,8 @@ enum { SCRATCH_A, SCRATCH_B, SCRATCHES };
 typedef struct scratch_memory {
     void *p[SCRATCHES];
     size_t size[SCRATCHES];
+    uint64_t id; /* the product that B's slab is of, or 0 */
+    int64_t j0, p0;
 } scratch_memory;
 static __thread scratch_memory kept;
 static pthread_key_t kept_key; /* only for its destructor */
@@ -77,6 +80,7 @@ static void *scratch_grow(int which, size_t size)
 {
     pthread_once(&kept_once, kept_init);
     free(kept.p[which]);
+    kept.id = 0;
     size = (size + 4095) / 4096 * 4096;
     kept.p[which] = aligned_alloc(64, size);
     kept.size[which] = kept.p[which] ? size : 0;
@@ -88,6 +92,23 @@ static void *scratch_grow(int which, size_t size)
 static void *scratch(int which, size_t size)
 {
     return size <= kept.size[which] ? kept.p[which] : scratch_grow(which, size);
+}
+
+static uint64_t scratch_next_id(void)
+{
+    static atomic_uint_fast64_t last;
+    return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
+
+/* True if this thread's SCRATCH_B holds this slab; if not it is taken to hold it from now on. */
+static bool scratch_holds(uint64_t id, int64_t j0, int64_t p0)
+{
+    if (id && kept.id == id && kept.j0 == j0 && kept.p0 == p0)
+        return true;
+    kept.id = id;
+    kept.j0 = j0;
+    kept.p0 = p0;
+    return false;
 }
 
 /* ---- QUAD by QUAD transposes: to[r * lt + c] = from[c * lf + r] ---- */

@@ -1,4 +1,4 @@
-/* gemm_int.h -- between the files of gemm: one product, and the plain loops that do it anyway. */
+/* gemm_int.h -- between the files of gemm: the arguments of one product. */
 #ifndef LEAT_KERNELS_CPU_GEMM_INT_H
 #define LEAT_KERNELS_CPU_GEMM_INT_H
 
@@ -13,15 +13,5 @@ typedef struct leat_gemm_call {
     int64_t lda, ldb, ldc;
     leat_gemm_epilogue e;
 } leat_gemm_call;
-
-/* Plain loops; they need no memory: those of float and double are for when there is none. */
-void leat_gemm_plain_f32(leat_pool *pool, const leat_gemm_call *g);
-void leat_gemm_plain_f64(leat_pool *pool, const leat_gemm_call *g);
-void leat_gemm_plain_i32(leat_pool *pool, const leat_gemm_call *g);
-void leat_gemm_plain_i64(leat_pool *pool, const leat_gemm_call *g);
-void leat_gemm_plain_c64(leat_pool *pool, const leat_gemm_call *g);
-void leat_gemm_plain_c128(leat_pool *pool, const leat_gemm_call *g);
-void leat_gemm_plain_f16(leat_pool *pool, const leat_gemm_call *g);
-void leat_gemm_plain_bf16(leat_pool *pool, const leat_gemm_call *g);
 
 #endif

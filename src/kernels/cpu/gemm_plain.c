@@ -26,22 +26,6 @@ enum { BLOCK_ROWS = 16, BLOCK_COLS = 64, BLOCK_DEPTH = 32 };
 #define COMPLEX_CONJ(w) ((W){(w).re, -(w).im})
 #define COMPLEX_RELU(w, act) (w)
 
-#define T float
-#define W float
-#define LOAD(x) (x)
-#define STORE(x) (x)
-#define NAME(x) x##_f32
-#define KIND REAL
-#include "gemm_plain.inc"
-
-#define T double
-#define W double
-#define LOAD(x) (x)
-#define STORE(x) (x)
-#define NAME(x) x##_f64
-#define KIND REAL
-#include "gemm_plain.inc"
-
 #define T int32_t
 #define W uint32_t
 #define LOAD(x) (uint32_t)(x)
@@ -103,22 +87,22 @@ bool leat_gemm(leat_dtype t, leat_pool *pool, leat_gemm_op ta, leat_gemm_op tb, 
         leat_gemm_f64(pool, ta, tb, m, n, k, a, lda, b, ldb, c, ldc, e);
         return true;
     case LEAT_INT32:
-        leat_gemm_plain_i32(pool, &g);
+        plain_i32(pool, &g);
         return true;
     case LEAT_INT64:
-        leat_gemm_plain_i64(pool, &g);
+        plain_i64(pool, &g);
         return true;
     case LEAT_COMPLEX64:
-        leat_gemm_plain_c64(pool, &g);
+        plain_c64(pool, &g);
         return true;
     case LEAT_COMPLEX128:
-        leat_gemm_plain_c128(pool, &g);
+        plain_c128(pool, &g);
         return true;
     case LEAT_HALF:
-        leat_gemm_plain_f16(pool, &g);
+        plain_f16(pool, &g);
         return true;
     case LEAT_BFLOAT16:
-        leat_gemm_plain_bf16(pool, &g);
+        plain_bf16(pool, &g);
         return true;
     default:
         return false;
