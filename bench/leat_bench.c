@@ -72,7 +72,9 @@ static void mnist(double seconds)
     leat_out train = leat_minimize(opt, loss);
     leat_out init = leat_global_variables_initializer(g);
     leat_session *s;
-    LEAT_DIE_ON_ERROR(leat_session_open(g, &s));
+    const char *threads = getenv("THREADS");
+    LEAT_DIE_ON_ERROR(leat_session_open(g, &s, .intra_op_threads = threads ? atoi(threads) : 0,
+                                        .inter_op_threads = threads ? atoi(threads) : 0));
     LEAT_DIE_ON_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(init)));
     leat_tensor *images[BATCHES], *labels[BATCHES], *value = NULL;
     int n = seconds > 0 ? BATCHES : 1, steps = 0;

@@ -25,7 +25,7 @@ void leat_event_set(leat_event *e)
         leat_futex_wake(&e->state, 1);
 }
 
-static int is_set(leat_event *e)
+bool leat_event_is_set(const leat_event *e)
 {
     return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == SET;
 }
@@ -36,22 +36,22 @@ static void spin(leat_event *e)
         return;
     int64_t end = leat_now_ns() + SPIN_NS;
     do {
-        for (int i = 0; i < 32 && !is_set(e); i++)
+        for (int i = 0; i < 32 && !leat_event_is_set(e); i++)
             leat_spin_pause();
-    } while (!is_set(e) && leat_now_ns() < end);
+    } while (!leat_event_is_set(e) && leat_now_ns() < end);
     leat_spin_end();
 }
 
 int leat_event_wait(leat_event *e, int64_t deadline_ns)
 {
-    if (is_set(e))
+    if (leat_event_is_set(e))
         return 1;
     spin(e);
     int32_t unset = UNSET;
     if (!__atomic_compare_exchange_n(&e->state, &unset, SLEEPING, 0, __ATOMIC_ACQUIRE,
                                      __ATOMIC_ACQUIRE))
         return 1;
-    while (!is_set(e)) {
+    while (!leat_event_is_set(e)) {
         if (leat_futex_wait(&e->state, SLEEPING, deadline_ns))
             continue;
         int32_t sleeping = SLEEPING;

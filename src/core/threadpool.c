@@ -97,16 +97,14 @@ static void wake_for_jobs(leat_pool *p)
         leat_pool_wake(p, 1);
 }
 
-static bool job_take(worker *w, job *out)
+/* From any worker's queue, beginning with the one at `first`. */
+static bool job_steal(leat_pool *p, int first, job *out)
 {
-    leat_pool *p = w->pool;
+    bool found = false;
     if (atomic_load(&p->queued) <= 0)
         return false;
-    pthread_mutex_lock(&w->lock);
-    bool found = leat_job_pop_newest(&w->jobs, out);
-    pthread_mutex_unlock(&w->lock);
-    for (int i = 1; i < p->workers && !found; i++) {
-        worker *victim = &p->worker[(w->index + i) % p->workers];
+    for (int i = 0; i < p->workers && !found; i++) {
+        worker *victim = &p->worker[(first + i) % p->workers];
         if (pthread_mutex_trylock(&victim->lock) != 0)
             continue;
         found = leat_job_pop_oldest(&victim->jobs, out);
@@ -115,6 +113,19 @@ static bool job_take(worker *w, job *out)
     if (found)
         atomic_fetch_sub(&p->queued, 1);
     return found;
+}
+
+static bool job_take(worker *w, job *out)
+{
+    leat_pool *p = w->pool;
+    if (atomic_load(&p->queued) <= 0)
+        return false;
+    pthread_mutex_lock(&w->lock);
+    bool found = leat_job_pop_newest(&w->jobs, out);
+    pthread_mutex_unlock(&w->lock);
+    if (found)
+        atomic_fetch_sub(&p->queued, 1);
+    return found || job_steal(p, w->index + 1, out);
 }
 
 static bool work_waiting(leat_pool *p)
@@ -270,4 +281,31 @@ void leat_pool_submit(leat_pool *p, void (*fn)(void *arg), void *arg)
     pthread_mutex_unlock(&w->lock);
     atomic_fetch_add(&p->queued, 1);
     wake_for_jobs(p);
+}
+
+/* True if there is work or the event is set; false if it is time to sleep. */
+static bool wait_spin(leat_pool *p, const leat_event *e)
+{
+    bool found = false;
+    if (!leat_spin_begin())
+        return false;
+    int64_t end = leat_now_ns() + SPIN_NS;
+    do {
+        for (int i = 0; i < 32 && !(found = leat_event_is_set(e) || work_waiting(p)); i++)
+            leat_spin_pause();
+    } while (!found && leat_now_ns() < end);
+    leat_spin_end();
+    return found;
+}
+
+int leat_pool_wait(leat_pool *p, leat_event *e, int64_t deadline_ns)
+{
+    while (p && !leat_event_is_set(e) && !(deadline_ns && leat_now_ns() > deadline_ns)) {
+        job j;
+        if (job_steal(p, 0, &j))
+            leat_pool_job_run(p, j);
+        else if (!leat_pool_loop_help(p) && !wait_spin(p, e))
+            break;
+    }
+    return leat_event_wait(e, deadline_ns);
 }

@@ -7,6 +7,7 @@
 #ifndef LEAT_CORE_THREADPOOL_H
 #define LEAT_CORE_THREADPOOL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct leat_pool leat_pool;
@@ -33,6 +34,10 @@ void leat_event_init(leat_event *e);
 void leat_event_set(leat_event *e);
 /* False if deadline_ns (CLOCK_MONOTONIC; 0 for none) passed first. */
 int leat_event_wait(leat_event *e, int64_t deadline_ns);
+bool leat_event_is_set(const leat_event *e);
+/* The same as leat_event_wait, but the thread works while it waits, on jobs and loops of p. Not for
+ * callers that hold a lock. */
+int leat_pool_wait(leat_pool *p, leat_event *e, int64_t deadline_ns);
 int64_t leat_now_ns(void); /* CLOCK_MONOTONIC */
 
 #endif

@@ -160,7 +160,7 @@ leat_status leat_plan_run(leat_plan *p, leat_step *step)
         leat_pool_submit(p->parts[i].device->inter, part_run, &a->jobs[i]);
     if (p->n_parts) {
         leat_run_start(a->runs[0], step);
-        if (!leat_event_wait(&step->done, step->deadline_ns)) {
+        if (!leat_pool_wait(p->parts[0].device->inter, &step->done, step->deadline_ns)) {
             name_the_waiting(p, a, step);
             leat_event_wait(&step->done, 0); /* kernels end when they are cancelled */
         }

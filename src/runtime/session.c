@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/alloc.h"
+#include "core/spin.h"
 #include "core/threadpool.h"
 #include "runtime/plan.h"
 #include "runtime/session_int.h"
@@ -22,8 +22,7 @@ leat_status leat_session_open_with(leat_graph *g, const leat_session_options *op
                  "Thread counts cannot be negative: intra %d, inter %d", o.intra_op_threads,
                  o.inter_op_threads);
     LEAT_TRY(leat_isa_check());
-    int cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    cores = cores < 1 ? 1 : cores;
+    int cores = leat_cpu_count();
     leat_session *s = leat_new(leat_session);
     s->graph = g;
     s->options = o;
