@@ -31,7 +31,7 @@ int leat_cpu_count(void)
 
 bool leat_spin_begin(void)
 {
-    int most = leat_cpu_count() - 1;
+    int most = leat_cpu_count() > 1 ? leat_cpu_count() : 0;
     if (atomic_load_explicit(&spinners, memory_order_relaxed) >= most)
         return false;
     if (atomic_fetch_add_explicit(&spinners, 1, memory_order_relaxed) < most)

@@ -5,8 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* At most one thread less than there are CPUs spins at a time, over all pools and events: one
- * that may not spin sleeps at once. Every true is followed by leat_spin_end. */
+/* At most as many threads as there are CPUs spin at a time, over all pools and events, none on a
+ * single CPU: one that may not spin sleeps at once. (One less would put the worker to sleep that
+ * ends a job while its caller spins.) Every true is followed by leat_spin_end. */
 bool leat_spin_begin(void);
 void leat_spin_end(void);
 int leat_cpu_count(void); /* that this process may run on */
