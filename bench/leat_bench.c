@@ -72,9 +72,7 @@ static void mnist(double seconds)
     leat_out train = leat_minimize(opt, loss);
     leat_out init = leat_global_variables_initializer(g);
     leat_session *s;
-    const char *threads = getenv("THREADS");
-    LEAT_DIE_ON_ERROR(leat_session_open(g, &s, .intra_op_threads = threads ? atoi(threads) : 0,
-                                        .inter_op_threads = threads ? atoi(threads) : 0));
+    LEAT_DIE_ON_ERROR(leat_session_open(g, &s));
     LEAT_DIE_ON_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(init)));
     leat_tensor *images[BATCHES], *labels[BATCHES], *value = NULL;
     int n = seconds > 0 ? BATCHES : 1, steps = 0;
@@ -89,9 +87,9 @@ static void mnist(double seconds)
                 printf("steps_per_s %.1f\n", (steps - warm) / (now() - start));
             break;
         }
-        LEAT_DIE_ON_ERROR(leat_session_run(
-            s, LEAT_FEED({x, images[steps % n]}, {y_, labels[steps % n]}),
-            LEAT_FETCH({loss, &value}), LEAT_TARGET(train)));
+        LEAT_DIE_ON_ERROR(
+            leat_session_run(s, LEAT_FEED({x, images[steps % n]}, {y_, labels[steps % n]}),
+                             LEAT_FETCH({loss, &value}), LEAT_TARGET(train)));
         leat_tensor_unref(value);
     }
     for (int i = 0; i < n; i++) {
@@ -109,8 +107,8 @@ static double time_runs(leat_session *s, leat_out x, leat_out one, leat_out y, d
     double start = now();
     int runs = 0;
     for (; runs % 64 || now() - start < seconds; runs++) {
-        LEAT_DIE_ON_ERROR(leat_session_run(s, LEAT_FEED({x, a}, {one, b}), LEAT_FETCH({y, &t}),
-                                           LEAT_NO_TARGET));
+        LEAT_DIE_ON_ERROR(
+            leat_session_run(s, LEAT_FEED({x, a}, {one, b}), LEAT_FETCH({y, &t}), LEAT_NO_TARGET));
         leat_tensor_unref(t);
     }
     double took = now() - start;
@@ -164,15 +162,16 @@ static void towers(int n, double seconds)
             leat_out each[MOST];
             for (int t = 0; t < n; t++)
                 each[t] = leat_grad_dense(grads[t][i]);
-            averaged[i] = n == 1 ? each[0] : leat_mul(leat_add_n(each, n), leat_scalar(g, LEAT_FLOAT, 1.0 / n));
+            averaged[i] = n == 1
+                              ? each[0]
+                              : leat_mul(leat_add_n(each, n), leat_scalar(g, LEAT_FLOAT, 1.0 / n));
             train[i] = leat_op(g, "ApplyGradientDescent", leat_in(leat_variable_ref(v[i])),
                                leat_in(leat_scalar(g, LEAT_FLOAT, 0.001)), leat_in(averaged[i]));
         }
     }
     leat_out init = leat_global_variables_initializer(g);
     leat_session *s;
-    LEAT_DIE_ON_ERROR(leat_session_open(g, &s, .cpu_devices = n, .intra_op_threads = 1,
-                                        .inter_op_threads = n));
+    LEAT_DIE_ON_ERROR(leat_session_open(g, &s, .cpu_devices = n, .inter_op_threads = n));
     LEAT_DIE_ON_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(init)));
     leat_feed feeds[2 * MOST];
     for (int t = 0; t < n; t++) {
@@ -213,7 +212,8 @@ int main(int argc, char **argv)
     else if (strcmp(what, "towers") == 0 && argc == 4)
         towers(atoi(argv[2]), seconds);
     else
-        return fprintf(stderr, "usage: leat_bench mnist|scalar|chain|first|towers N [SECONDS]\n"), 2;
+        return fprintf(stderr, "usage: leat_bench mnist|scalar|chain|first|towers N [SECONDS]\n"),
+               2;
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
     printf("peak_mb %.1f\n", (double)u.ru_maxrss / 1024);

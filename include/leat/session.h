@@ -20,7 +20,7 @@ typedef struct leat_session leat_session;
 typedef struct leat_session_options {
     const char *target;   /* "": in this process */
     int cpu_devices;      /* CPU devices to have; 1 */
-    int intra_op_threads; /* that one kernel may use; the cores divided among the CPU devices */
+    int intra_op_threads; /* that one kernel may use; as many as are idle of the next */
     int inter_op_threads; /* for kernels that run side by side; the cores */
     bool allow_soft_placement; /* a node whose device does not exist goes where it can run */
     bool log_device_placement; /* to the log, at level info */

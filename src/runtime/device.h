@@ -12,7 +12,7 @@ typedef struct leat_device {
     leat_device_name parsed;
     uint64_t incarnation; /* differs each time a device comes up */
     leat_allocator *allocator;
-    leat_pool *intra; /* splits one kernel's work; owned */
+    leat_pool *intra; /* splits one kernel's work: inter, or owned if it has another size */
     leat_pool *inter; /* runs further kernels of a step; shared by the devices of a process */
     leat_resources *resources;
 } leat_device;

@@ -27,15 +27,15 @@ leat_status leat_session_open_with(leat_graph *g, const leat_session_options *op
     s->graph = g;
     s->options = o;
     s->n_devices = o.cpu_devices ? o.cpu_devices : 1;
-    int intra = o.intra_op_threads ? o.intra_op_threads : cores / s->n_devices;
     int inter = o.inter_op_threads ? o.inter_op_threads : cores;
+    int intra = o.intra_op_threads ? o.intra_op_threads : inter;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->idle, NULL);
     s->pool = leat_pool_new(inter - 1, "leat");
     s->devices = leat_new_array(leat_device *, s->n_devices);
     s->device_names = leat_new_array(const char *, s->n_devices);
     for (int i = 0; i < s->n_devices; i++) {
-        s->devices[i] = leat_cpu_device_new("localhost", 0, i, intra < 1 ? 1 : intra, s->pool);
+        s->devices[i] = leat_cpu_device_new("localhost", 0, i, intra, s->pool);
         s->device_names[i] = s->devices[i]->name;
     }
     *session_out = s;
