@@ -7,7 +7,7 @@
 static const double inline_ns = 10e3;     /* loops shorter than this run in the caller */
 static const double piece_ns = 4e3;       /* no piece shorter than this */
 static const int64_t wake_ns = 50 * 1000; /* waking sleepers pays from here */
-enum { PIECES_A_THREAD = 4, SPIN_NS = 20 * 1000 };
+enum { PIECES_A_THREAD = 4, SPIN_NS = 100 * 1000 };
 static const unsigned waiting_bit = 1u << 31; /* in unfinished: the caller sleeps */
 
 static bool piece_take(loop *l, int32_t *piece)

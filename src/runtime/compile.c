@@ -47,7 +47,10 @@ leat_status leat_compile_graph(const leat_graph *g, const leat_request *q,
                       .has_kernel = has_kernel,
                       .arg = cpu_of(o)};
     c.evaluate = c.arg ? leat_evaluate_node : NULL;
+    /* The graph may be growing in another thread; the copy does not. */
+    pthread_mutex_lock((pthread_mutex_t *)&g->lock);
     leat_status s = leat_pass_prune(&c, q);
+    pthread_mutex_unlock((pthread_mutex_t *)&g->lock);
     for (size_t i = 0; i < sizeof(passes) / sizeof(*passes) && !s; i++)
         if (!passes[i].optimizes || !o->no_optimization)
             s = passes[i].run(&c);

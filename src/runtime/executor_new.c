@@ -49,11 +49,14 @@ static leat_status make_node(leat_executor *e, exec_node *x, const leat_node *n)
     return NULL;
 }
 
+/* By output, control edges (-1) last. */
 static int by_output(const void *a, const void *b)
 {
     const exec_edge *x = a, *y = b;
+    if ((x->out < 0) != (y->out < 0))
+        return x->out < 0 ? 1 : -1;
     if (x->out != y->out)
-        return (x->out < 0) - (y->out < 0) ? (x->out < 0) - (y->out < 0) : x->out - y->out;
+        return x->out - y->out;
     return x->node != y->node ? x->node - y->node : x->slot - y->slot;
 }
 

@@ -22,7 +22,9 @@ static void walk(const char *name, float (*fn)(float), double (*exact)(double), 
     double worst = 0;
     float at = 0;
     for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 5077) {
-        const float x = leat_vfloat((uint32_t)bits);
+        const uint32_t u = (uint32_t)bits;
+        float x;
+        memcpy(&x, &u, sizeof x);
         const double d = ulps(fn(x), exact((double)x));
         if (!(d <= worst)) {
             worst = d;
@@ -36,69 +38,40 @@ static void walk(const char *name, float (*fn)(float), double (*exact)(double), 
     }
 }
 
-static double logistic(double x)
-{
-    return 1 / (1 + exp(-x));
-}
 static float vexp(float x)
 {
-    return leat_vexp(x);
-}
-static float vexpm1(float x)
-{
-    return leat_vexpm1(x);
+    return leat_expf(x);
 }
 static float vlog(float x)
 {
-    return leat_vlog(x);
-}
-static float vlog1p(float x)
-{
-    return leat_vlog1p(x);
+    return leat_logf(x);
 }
 static float vtanh(float x)
 {
-    return leat_vtanh(x);
-}
-static float vsigmoid(float x)
-{
-    return leat_vsigmoid(x);
+    return leat_tanhf(x);
 }
 
 static void errors(void)
 {
-    walk("exp", vexp, exp, 1);
-    walk("expm1", vexpm1, expm1, 1.5);
+    walk("exp", vexp, exp, 1.01);
     walk("log", vlog, log, 1);
-    walk("log1p", vlog1p, log1p, 1.5);
-    walk("tanh", vtanh, tanh, 2.5);
-    walk("sigmoid", vsigmoid, logistic, 2.5);
+    walk("tanh", vtanh, tanh, 1.5);
 }
 
 static void ends(void)
 {
-    CHECK(leat_vexp(0) == 1);
-    CHECK(leat_vexp(-INFINITY) == 0);
-    CHECK(leat_vexp(INFINITY) == INFINITY);
-    CHECK(isnan(leat_vexp(NAN)));
-    CHECK(leat_vexp(-103) > 0); /* a denormal number */
-    CHECK(leat_vexpm1(-INFINITY) == -1);
-    CHECK(signbit(leat_vexpm1(-0.0f)));
-    CHECK(leat_vlog(1) == 0);
-    CHECK(leat_vlog(0) == -INFINITY);
-    CHECK(leat_vlog(-0.0f) == -INFINITY);
-    CHECK(isnan(leat_vlog(-1)));
-    CHECK(leat_vlog(INFINITY) == INFINITY);
-    CHECK(leat_vlog1p(-1) == -INFINITY);
-    CHECK(leat_vlog1p(INFINITY) == INFINITY);
-    CHECK(isnan(leat_vlog1p(-2)));
-    CHECK(leat_vtanh(INFINITY) == 1);
-    CHECK(leat_vtanh(-INFINITY) == -1);
-    CHECK(isnan(leat_vtanh(NAN)));
-    CHECK(leat_vsigmoid(-INFINITY) == 0);
-    CHECK(leat_vsigmoid(INFINITY) == 1);
-    CHECK(leat_vsigmoid(0) == 0.5f);
-    CHECK(isnan(leat_vsigmoid(NAN)));
+    CHECK(leat_expf(0) == 1);
+    CHECK(leat_expf(-INFINITY) == 0);
+    CHECK(leat_expf(INFINITY) == INFINITY);
+    CHECK(isnan(leat_expf(NAN)));
+    CHECK(leat_logf(1) == 0);
+    CHECK(leat_logf(0) == -INFINITY);
+    CHECK(leat_logf(-0.0f) == -INFINITY);
+    CHECK(isnan(leat_logf(-1)));
+    CHECK(leat_logf(INFINITY) == INFINITY);
+    CHECK(leat_tanhf(INFINITY) == 1);
+    CHECK(leat_tanhf(-INFINITY) == -1);
+    CHECK(isnan(leat_tanhf(NAN)));
 }
 
 int main(int argc, char **argv)

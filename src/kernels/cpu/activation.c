@@ -3,7 +3,7 @@
 #include <float.h>
 
 #include "kernels/cpu/arith.h"
-#include "kernels/cpu/vexp.h"
+#include "kernels/cpu/vmath.h"
 
 /* y[i] = f(a[i]), or f(a[i], b[i]); y may be a. */
 typedef void (*activation_fn)(const void *a, const void *b, void *y, int64_t n, double alpha);

@@ -4,7 +4,7 @@
 
 #include "kernels/cpu/row1.h"
 #include "kernels/cpu/row2.h"
-#include "kernels/cpu/vexp.h"
+#include "kernels/cpu/vmath.h"
 
 /* ---- Arithmetic ---- */
 #define EXPR1_neg(T, x) (T)(0 - (LEAT_WIDE(T))(x)) /* of 0 it is 0, as in TensorFlow */

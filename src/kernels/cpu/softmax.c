@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "kernels/cpu/arith.h"
-#include "kernels/cpu/vexp.h"
+#include "kernels/cpu/vmath.h"
 
 enum { SCRATCH = 1024 }; /* elements that a part keeps on its stack */
 
