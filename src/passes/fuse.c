@@ -12,14 +12,6 @@ typedef struct fuser {
     leat_uses uses;
 } fuser;
 
-static const leat_target *device_of(const leat_compile *c, const leat_node *n)
-{
-    for (int i = 0; i < c->n_devices; i++)
-        if (strcmp(c->devices[i].name, n->device) == 0)
-            return &c->devices[i];
-    return NULL;
-}
-
 /* x's node is there for one input of one node alone. */
 static leat_node *only_user(const fuser *f, leat_node *n)
 {
@@ -86,7 +78,7 @@ static void make_fused(fuser *f, leat_node *product, leat_node *add, int bias, l
 {
     const char *fused[2] = {"BiasAdd", last->op->def->name};
     leat_arena *a = &last->graph->arena;
-    const leat_target *d = device_of(f->c, last);
+    const leat_target *d = leat_pass_device(f->c, last);
     leat_node made = *last;
     made.op = leat_op_find("_FusedMatMul");
     made.n_attrs = made.op->n_attrs;

@@ -125,3 +125,11 @@ bool leat_used_elsewhere(const leat_uses *u, const leat_node *n)
             return true;
     return false;
 }
+
+const leat_target *leat_pass_device(const leat_compile *c, const leat_node *n)
+{
+    for (int i = 0; i < c->n_devices; i++)
+        if (strcmp(c->devices[i].name, n->device) == 0)
+            return &c->devices[i];
+    return NULL;
+}

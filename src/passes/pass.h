@@ -55,11 +55,12 @@ leat_status leat_pass_partition(leat_compile *c, leat_graph ***parts_out) LEAT_M
 
 /* The optimising passes, in order; all after placement, so that a node's device is known and what
  * was colocated with what has been settled. */
-leat_status leat_pass_fold(leat_compile *c) LEAT_MUST_CHECK;     /* constants computed now */
-leat_status leat_pass_simplify(leat_compile *c) LEAT_MUST_CHECK; /* nodes that change nothing */
-leat_status leat_pass_cse(leat_compile *c) LEAT_MUST_CHECK;      /* the same thing once */
-leat_status leat_pass_fuse(leat_compile *c) LEAT_MUST_CHECK;     /* several nodes in one */
-leat_status leat_pass_sweep(leat_compile *c) LEAT_MUST_CHECK;    /* what nobody needs any more */
+leat_status leat_pass_fold(leat_compile *c) LEAT_MUST_CHECK;       /* constants computed now */
+leat_status leat_pass_simplify(leat_compile *c) LEAT_MUST_CHECK;   /* nodes that change nothing */
+leat_status leat_pass_cse(leat_compile *c) LEAT_MUST_CHECK;        /* the same thing once */
+leat_status leat_pass_fuse(leat_compile *c) LEAT_MUST_CHECK;       /* several nodes in one */
+leat_status leat_pass_fuse_cwise(leat_compile *c) LEAT_MUST_CHECK; /* element-wise trees in one */
+leat_status leat_pass_sweep(leat_compile *c) LEAT_MUST_CHECK;      /* what nobody needs any more */
 
 /* Copies a node into another graph without its edges, under the same name; its shapes are kept. */
 leat_node *leat_node_clone(leat_graph *to, const leat_node *n);
@@ -83,6 +84,8 @@ void leat_replace_uses(const leat_uses *u, leat_out x, leat_out y);
 /* Whoever waited for x waits for y instead. */
 void leat_replace_controls(const leat_uses *u, const leat_node *x, leat_node *y);
 
+/* The device that n was placed on; NULL before that. */
+const leat_target *leat_pass_device(const leat_compile *c, const leat_node *n);
 /* Some user of n is on another device. */
 bool leat_used_elsewhere(const leat_uses *u, const leat_node *n);
 

@@ -11,7 +11,7 @@ static const struct {
 } passes[] = {
     {leat_pass_inline, false}, {leat_pass_reread, false},  {leat_pass_place, false},
     {leat_pass_fold, true},    {leat_pass_simplify, true}, {leat_pass_cse, true},
-    {leat_pass_sweep, true},   {leat_pass_fuse, true},
+    {leat_pass_sweep, true},   {leat_pass_fuse, true},     {leat_pass_fuse_cwise, true},
 };
 
 static leat_device *cpu_of(const leat_plan_options *o)

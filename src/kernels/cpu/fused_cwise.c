@@ -1,0 +1,186 @@
+/* fused_cwise.c -- _FusedCwise: a tree of element-wise ops, block by block, so that what lies
+ * between them stays in the first cache. Each step is the row function of the op's own kernel, so
+ * the values are those of the ops one by one. */
+#include <stdlib.h>
+
+#include "core/alloc.h"
+#include "kernels/cpu/row1.h"
+#include "kernels/cpu/row2.h"
+
+enum { BLOCK = 512, REGISTERS = 12 }; /* elements; blocks that are alive at once, at most */
+
+typedef struct step {
+    leat_row1_fn fn1; /* one of the two */
+    leat_row2_fn fn2;
+    int a, b; /* operands: inputs, or n_args + a register */
+    int to;   /* register */
+} step;
+
+typedef struct program {
+    step *steps;
+    int n, n_args;
+    double unit_ns;
+} program;
+
+/* The row function of op for the inputs of n. */
+static leat_status find_row(const leat_node *n, const char *op, step *s, double *unit_ns)
+{
+    leat_attr type = *leat_node_attr(n, "T");
+    leat_node like = {.name = n->name,
+                      .op = leat_op_find(op),
+                      .in = n->in,
+                      .n_in = 1,
+                      .attrs = &type,
+                      .n_attrs = 1,
+                      .graph = n->graph};
+    LEAT_REQUIRE(like.op, INVALID_ARGUMENT, "_FusedCwise of an op that is not there: %s", op);
+    const leat_kernel_def *def;
+    bool via_float;
+    LEAT_TRY(leat_kernel_find(&like, "CPU", &def, &via_float));
+    leat_row1 one;
+    leat_row2 two;
+    if (def->run == leat_row1_run) {
+        LEAT_TRY(def->init(&like, &one));
+        s->fn1 = one.fn;
+        *unit_ns += one.unit_ns;
+        return NULL;
+    }
+    LEAT_REQUIRE(def->run == leat_row2_run || def->run == leat_row2_run_same, INVALID_ARGUMENT,
+                 "_FusedCwise of an op that is not element-wise: %s", op);
+    LEAT_TRY(def->init(&like, &two));
+    s->fn2 = two.fn;
+    *unit_ns += two.unit_ns;
+    return NULL;
+}
+
+/* Results are used once, and in the order of a stack: the operands of a step are on top. */
+static leat_status place(program *p, int *home, int operand, int step, int *depth, int *out)
+{
+    if (operand < p->n_args) {
+        *out = operand;
+        return NULL;
+    }
+    int from = operand - p->n_args;
+    LEAT_REQUIRE(from < step && home[from] == *depth - 1, INVALID_ARGUMENT,
+                 "_FusedCwise: the operands of step %d are out of order", step);
+    *out = p->n_args + home[from];
+    home[from] = -1;
+    --*depth;
+    return NULL;
+}
+
+static leat_status make_program(const leat_node *n, program *p, int *home)
+{
+    int n_ops, n_operands, depth = 0;
+    const char *const *ops = leat_node_strings(n, "ops", &n_ops);
+    const int64_t *operands = leat_node_ints(n, "operands", &n_operands);
+    LEAT_REQUIRE(n_ops > 0 && n_operands == 2 * n_ops, INVALID_ARGUMENT,
+                 "_FusedCwise has %d ops and %d operands", n_ops, n_operands);
+    p->n_args = (int)leat_node_int(n, "num_args");
+    p->steps = leat_new_array(step, n_ops);
+    for (int i = 0; i < n_ops; i++) {
+        step *s = &p->steps[i];
+        int64_t a = operands[2 * i], b = operands[2 * i + 1];
+        LEAT_TRY(find_row(n, ops[i], s, &p->unit_ns));
+        LEAT_REQUIRE(a >= 0 && a < p->n_args + i && b < p->n_args + i &&
+                         (b >= 0) == (s->fn2 != NULL),
+                     INVALID_ARGUMENT, "_FusedCwise: step %d has the wrong operands", i);
+        /* The second operand was computed last: it is on top. */
+        if (b >= 0)
+            LEAT_TRY(place(p, home, (int)b, i, &depth, &s->b));
+        LEAT_TRY(place(p, home, (int)a, i, &depth, &s->a));
+        s->to = home[i] = depth++;
+        LEAT_REQUIRE(depth <= REGISTERS, INVALID_ARGUMENT, "_FusedCwise is too deep at step %d", i);
+        p->n++;
+    }
+    return NULL;
+}
+
+static leat_status init(const leat_node *n, void *state)
+{
+    int n_ops;
+    leat_node_strings(n, "ops", &n_ops);
+    int *home = leat_new_array(int, n_ops + 1); /* the register of each step's result */
+    leat_status s = make_program(n, state, home);
+    free(home);
+    if (s)
+        free(((program *)state)->steps);
+    return s;
+}
+
+static void release(void *state)
+{
+    free(((program *)state)->steps);
+}
+
+typedef struct run_args {
+    const program *p;
+    leat_kernel *k;
+    char *y;
+    size_t size; /* of an element */
+} run_args;
+
+static void blocks(void *arg, int64_t begin, int64_t end)
+{
+    const run_args *r = arg;
+    const program *p = r->p;
+    _Alignas(64) char registers[REGISTERS][BLOCK * sizeof(double)];
+    for (int64_t at = begin; at < end; at += BLOCK) {
+        int64_t n = end - at < BLOCK ? end - at : BLOCK;
+        for (int i = 0; i < p->n; i++) {
+            const step *s = &p->steps[i];
+            const void *x[2] = {NULL, NULL};
+            bool one[2] = {false, false};
+            for (int o = 0; o < 1 + (s->fn2 != NULL); o++) {
+                int from = o ? s->b : s->a;
+                if (from >= p->n_args) {
+                    x[o] = registers[from - p->n_args];
+                    continue;
+                }
+                const leat_tensor *t = r->k->in[from].tensor;
+                one[o] = t->count == 1;
+                x[o] = (const char *)t->data + (one[o] ? 0 : (size_t)at * r->size);
+            }
+            void *z = i + 1 < p->n ? registers[s->to] : r->y + (size_t)at * r->size;
+            if (s->fn2)
+                s->fn2(x[0], one[0], x[1], one[1], z, n);
+            else
+                s->fn1(x[0], z, n);
+        }
+    }
+}
+
+static leat_status run(leat_kernel *k)
+{
+    const program *p = leat_kernel_state(k);
+    int widest = 0;
+    for (int i = 1; i < p->n_args; i++)
+        if (k->in[i].tensor->shape.rank > k->in[widest].tensor->shape.rank ||
+            k->in[i].tensor->count > k->in[widest].tensor->count)
+            widest = i;
+    const leat_tensor *x = k->in[widest].tensor;
+    for (int i = 0; i < p->n_args; i++) {
+        const leat_tensor *t = k->in[i].tensor;
+        LEAT_REQUIRE(t->count == 1 || leat_shape_equal(&t->shape, &x->shape), INVALID_ARGUMENT,
+                     "Incompatible shapes: %s vs. %s", leat_shape_show(&t->shape).s,
+                     leat_shape_show(&x->shape).s);
+    }
+    leat_tensor *y;
+    LEAT_TRY(leat_kernel_out_over(k, 0, widest, &x->shape, &y));
+    run_args r = {.p = p, .k = k, .y = y->data, .size = leat_dtype_size(x->dtype)};
+    if (x->count <= BLOCK)
+        blocks(&r, 0, x->count);
+    else
+        leat_kernel_for(k, x->count, p->unit_ns, blocks, &r);
+    return NULL;
+}
+
+const leat_kernel_def leat_cpu_fused_cwise[] = {
+    {.op = "_FusedCwise",
+     .where = {{"T", LEAT_T(FLOAT) | LEAT_T(DOUBLE)}},
+     .run = run,
+     .state_size = sizeof(program),
+     .init = init,
+     .release = release},
+    {0},
+};
