@@ -116,5 +116,18 @@ const leat_op_def leat_ops_softmax[] = {
      .attrs = FLOATS "; Tlabels: {int32, int64} = DT_INT64",
      .shape = sparse_xent_shape,
      .grad = sparse_xent_grad},
+    /* Made by passes/fuse_xent.c: the gradient of each row comes times scale. */
+    {.name = "_ScaledSoftmaxCrossEntropyWithLogits",
+     .inputs = "features: T, labels: T, scale: T",
+     .outputs = "loss: T, backprop: T",
+     .attrs = FLOATS,
+     .shape = xent_shape,
+     .grad = leat_grad_missing},
+    {.name = "_ScaledSparseSoftmaxCrossEntropyWithLogits",
+     .inputs = "features: T, labels: Tlabels, scale: T",
+     .outputs = "loss: T, backprop: T",
+     .attrs = FLOATS "; Tlabels: {int32, int64} = DT_INT64",
+     .shape = sparse_xent_shape,
+     .grad = leat_grad_missing},
     {0},
 };

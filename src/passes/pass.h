@@ -59,6 +59,7 @@ leat_status leat_pass_fold(leat_compile *c) LEAT_MUST_CHECK;       /* constants 
 leat_status leat_pass_simplify(leat_compile *c) LEAT_MUST_CHECK;   /* nodes that change nothing */
 leat_status leat_pass_cse(leat_compile *c) LEAT_MUST_CHECK;        /* the same thing once */
 leat_status leat_pass_fuse(leat_compile *c) LEAT_MUST_CHECK;       /* several nodes in one */
+leat_status leat_pass_fuse_xent(leat_compile *c) LEAT_MUST_CHECK;  /* cross entropy and gradient */
 leat_status leat_pass_fuse_cwise(leat_compile *c) LEAT_MUST_CHECK; /* element-wise trees in one */
 leat_status leat_pass_sweep(leat_compile *c) LEAT_MUST_CHECK;      /* what nobody needs any more */
 

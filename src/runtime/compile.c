@@ -9,9 +9,10 @@ static const struct {
     leat_status (*run)(leat_compile *c);
     bool optimizes;
 } passes[] = {
-    {leat_pass_inline, false}, {leat_pass_reread, false},  {leat_pass_place, false},
-    {leat_pass_fold, true},    {leat_pass_simplify, true}, {leat_pass_cse, true},
-    {leat_pass_sweep, true},   {leat_pass_fuse, true},     {leat_pass_fuse_cwise, true},
+    {leat_pass_inline, false},    {leat_pass_reread, false},  {leat_pass_place, false},
+    {leat_pass_fold, true},       {leat_pass_simplify, true}, {leat_pass_cse, true},
+    {leat_pass_sweep, true},      {leat_pass_fuse, true},     {leat_pass_fuse_xent, true},
+    {leat_pass_fuse_cwise, true},
 };
 
 static leat_device *cpu_of(const leat_plan_options *o)

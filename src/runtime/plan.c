@@ -168,7 +168,9 @@ leat_status leat_plan_run(leat_plan *p, leat_step *step)
     if (a->rendezvous)
         leat_step_off_cancel(step, &a->cancel);
     activation_put(p, a);
+    pthread_mutex_lock(&step->lock); /* somebody may be cancelling it at this very moment */
     leat_status s = step->status;
     step->status = NULL;
+    pthread_mutex_unlock(&step->lock);
     return s;
 }

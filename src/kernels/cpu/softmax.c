@@ -11,6 +11,7 @@ enum { SCRATCH = 1024 }; /* elements that a part keeps on its stack */
  * are, 0 where one stands for all. */
 typedef struct xent_args {
     const leat_tensor *logits, *labels;
+    const leat_tensor *scale; /* of each row's gradient; NULL: none */
     leat_tensor *loss, *back;
     int64_t batch, classes;
     int64_t logits_row, logits_step, labels_row, labels_step;
@@ -94,6 +95,12 @@ static void xent_part(void *arg, int64_t begin, int64_t end)
 
 static leat_status xent_outputs(leat_kernel *k, xent_args *a)
 {
+    if (leat_kernel_inputs(k) == 3) {
+        a->scale = leat_kernel_in(k, 2);
+        LEAT_REQUIRE(a->scale->count == a->batch || a->scale->count == 1, INVALID_ARGUMENT,
+                     "Incompatible shapes: [%lld,1] vs. [%lld,%lld]", (long long)a->scale->count,
+                     (long long)a->batch, (long long)a->classes);
+    }
     leat_shape batch = {.rank = 1, .dim = {a->batch}};
     leat_shape both = {.rank = 2, .dim = {a->batch, a->classes}};
     LEAT_TRY(leat_kernel_out(k, 0, &batch, &a->loss));
@@ -191,5 +198,7 @@ const leat_kernel_def leat_cpu_softmax[] = {
     KERNEL("LogSoftmax", log_softmax),
     KERNEL("SoftmaxCrossEntropyWithLogits", xent),
     KERNEL("SparseSoftmaxCrossEntropyWithLogits", sparse_xent),
+    KERNEL("_ScaledSoftmaxCrossEntropyWithLogits", xent),
+    KERNEL("_ScaledSparseSoftmaxCrossEntropyWithLogits", sparse_xent),
     {0},
 };
