@@ -45,9 +45,13 @@ static void fused(void)
         layer l;
         open_layer(&l, sizes[i][0], sizes[i][1]);
         leat_out m = leat_matmul(l.x, l.w);
-        leat_out ys[] = {leat_xw_plus_b(l.x, l.w, l.b), leat_relu(leat_xw_plus_b(l.x, l.w, l.b)),
-                         leat_relu6(leat_xw_plus_b(l.x, l.w, l.b)), leat_relu(leat_add(l.b, m))};
-        for (int y = 0; y < 4; y++) {
+        leat_out ys[] = {leat_xw_plus_b(l.x, l.w, l.b),
+                         leat_relu(leat_xw_plus_b(l.x, l.w, l.b)),
+                         leat_relu6(leat_xw_plus_b(l.x, l.w, l.b)),
+                         leat_relu(leat_add(l.b, m)),
+                         leat_sigmoid(leat_xw_plus_b(l.x, l.w, l.b)),
+                         leat_tanh(leat_xw_plus_b(l.x, l.w, l.b))};
+        for (int y = 0; y < 6; y++) {
             CHECK_INT(fused_nodes(&l, &ys[y], 1, "_FusedMatMul"), 1);
             CHECK_INT(fused_nodes(&l, &ys[y], 1, NULL), 5); /* fed, w, b, this, fetched */
         }

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 
 #include "core/alloc.h"
-#include "kernels/cpu/row1.h"
-#include "kernels/cpu/row2.h"
+#include "kernels/cpu/rows.h"
 
 enum { BLOCK = 512, REGISTERS = 12 }; /* elements; blocks that are alive at once, at most */
 
@@ -21,37 +20,6 @@ typedef struct program {
     int n, n_args;
     double unit_ns;
 } program;
-
-/* The row function of op for the inputs of n. */
-static leat_status find_row(const leat_node *n, const char *op, step *s, double *unit_ns)
-{
-    leat_attr type = *leat_node_attr(n, "T");
-    leat_node like = {.name = n->name,
-                      .op = leat_op_find(op),
-                      .in = n->in,
-                      .n_in = 1,
-                      .attrs = &type,
-                      .n_attrs = 1,
-                      .graph = n->graph};
-    LEAT_REQUIRE(like.op, INVALID_ARGUMENT, "_FusedCwise of an op that is not there: %s", op);
-    const leat_kernel_def *def;
-    bool via_float;
-    LEAT_TRY(leat_kernel_find(&like, "CPU", &def, &via_float));
-    leat_row1 one;
-    leat_row2 two;
-    if (def->run == leat_row1_run) {
-        LEAT_TRY(def->init(&like, &one));
-        s->fn1 = one.fn;
-        *unit_ns += one.unit_ns;
-        return NULL;
-    }
-    LEAT_REQUIRE(def->run == leat_row2_run || def->run == leat_row2_run_same, INVALID_ARGUMENT,
-                 "_FusedCwise of an op that is not element-wise: %s", op);
-    LEAT_TRY(def->init(&like, &two));
-    s->fn2 = two.fn;
-    *unit_ns += two.unit_ns;
-    return NULL;
-}
 
 /* Results are used once, and in the order of a stack: the operands of a step are on top. */
 static leat_status place(program *p, int *home, int operand, int step, int *depth, int *out)
@@ -81,7 +49,11 @@ static leat_status make_program(const leat_node *n, program *p, int *home)
     for (int i = 0; i < n_ops; i++) {
         step *s = &p->steps[i];
         int64_t a = operands[2 * i], b = operands[2 * i + 1];
-        LEAT_TRY(find_row(n, ops[i], s, &p->unit_ns));
+        leat_rows r;
+        LEAT_TRY(leat_rows_find(n, ops[i], &r));
+        s->fn1 = r.one.fn;
+        s->fn2 = r.two.fn;
+        p->unit_ns += r.one.unit_ns + r.two.unit_ns;
         LEAT_REQUIRE(a >= 0 && a < p->n_args + i && b < p->n_args + i &&
                          (b >= 0) == (s->fn2 != NULL),
                      INVALID_ARGUMENT, "_FusedCwise: step %d has the wrong operands", i);

@@ -1,11 +1,13 @@
 /* matmul.c -- MatMul, _FusedMatMul, BatchMatMul and BatchMatMulV2, by gemm.h. */
 #include "kernels/cpu/arith.h"
 #include "kernels/cpu/gemm.h"
+#include "kernels/cpu/rows.h"
 
 typedef struct matmul_state {
     bool ta, tb; /* transposed; of stacks also conjugated */
     bool bias;   /* input 2 is added to each row */
     leat_gemm_act act;
+    leat_row1_fn row; /* applied to the result; NULL: none */
 } matmul_state;
 
 static leat_status matmul_init(const leat_node *n, void *state)
@@ -28,9 +30,17 @@ static leat_status fused_init(const leat_node *n, void *state)
                         .bias = true};
     bool ok = count >= 1 && count <= 2 && strcmp(ops[0], "BiasAdd") == 0 &&
               leat_node_int(n, "num_args") == 1;
-    if (ok && count == 2) {
-        s->act = strcmp(ops[1], "Relu") == 0 ? LEAT_GEMM_RELU : LEAT_GEMM_RELU6;
-        ok = s->act == LEAT_GEMM_RELU || strcmp(ops[1], "Relu6") == 0;
+    const char *act = ok && count == 2 ? ops[1] : "";
+    if (strcmp(act, "Relu") == 0) {
+        s->act = LEAT_GEMM_RELU;
+    } else if (strcmp(act, "Relu6") == 0) {
+        s->act = LEAT_GEMM_RELU6;
+    } else if (strcmp(act, "Sigmoid") == 0 || strcmp(act, "Tanh") == 0) {
+        leat_rows r;
+        LEAT_TRY(leat_rows_find(n, act, &r));
+        s->row = r.one.fn;
+    } else {
+        ok &= !act[0];
     }
     LEAT_REQUIRE(ok, UNIMPLEMENTED, "Fusion is not implemented: [%s%s%s]", count ? ops[0] : "",
                  count > 1 ? "," : "", count > 1 ? ops[1] : "");
@@ -45,6 +55,11 @@ static leat_status check_bias(const leat_tensor *bias, const leat_shape *shape)
                  "Must provide as many biases as the last dimension of the input tensor: %s vs. %s",
                  leat_shape_show(&bias->shape).s, leat_shape_show(shape).s);
     return NULL;
+}
+
+static void apply_row(void *arg, int64_t row, int64_t col, void *c, int64_t n)
+{
+    ((const matmul_state *)arg)->row(c, c, n);
 }
 
 static leat_status matmul(leat_kernel *k)
@@ -62,7 +77,7 @@ static leat_status matmul(leat_kernel *k)
                  "Matrix size-incompatible: In[0]: %s, In[1]: %s", leat_shape_show(&a->shape).s,
                  leat_shape_show(&b->shape).s);
     leat_shape shape = {.rank = 2, .dim = {da[s->ta], db[!s->tb]}};
-    leat_gemm_epilogue e = {.act = s->act};
+    leat_gemm_epilogue e = {.act = s->act, .row_fn = s->row ? apply_row : NULL, .arg = (void *)s};
     if (s->bias) {
         LEAT_TRY(check_bias(leat_kernel_in(k, 2), &shape));
         e.bias = leat_kernel_in(k, 2)->data;

@@ -1,0 +1,17 @@
+/* rows.h -- the row function of an element-wise op, for kernels that do what several ops do. */
+#ifndef LEAT_KERNELS_CPU_ROWS_H
+#define LEAT_KERNELS_CPU_ROWS_H
+
+#include "kernels/cpu/row1.h"
+#include "kernels/cpu/row2.h"
+
+typedef struct leat_rows {
+    leat_row1 one; /* fn is set in one of the two */
+    leat_row2 two;
+} leat_rows;
+
+/* The functions of op's own kernel for the dtype T of n. INVALID_ARGUMENT if op is not
+ * element-wise. */
+leat_status leat_rows_find(const leat_node *n, const char *op, leat_rows *out) LEAT_MUST_CHECK;
+
+#endif
