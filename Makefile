@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 120
 .PHONY: all deps test demo bench install asan tsan fuzz clean help
 
 all: $(BUILD)/build.ninja
-	@cmake --build $(BUILD)
+	@cmake --build $(BUILD) $(if $(TARGET),--target $(TARGET))
 
 $(BUILD)/build.ninja: | deps
 	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_FLAGS) >$(BUILD).log 2>&1 && rm -f $(BUILD).log || { cat $(BUILD).log; exit 1; }
@@ -35,7 +35,7 @@ tsan: ## the tests under ThreadSanitizer
 
 fuzz: ## run each fuzzer for FUZZ_SECONDS
 	@scripts/deps clang libclang-rt-14-dev
-	@$(MAKE) --no-print-directory all BUILD=build-fuzz CMAKE_FLAGS='-DCMAKE_C_COMPILER=clang -DLEAT_FUZZ=ON -DLEAT_SANITIZE=address,undefined'
+	@$(MAKE) --no-print-directory all BUILD=build-fuzz TARGET=fuzzers CMAKE_FLAGS='-DCMAKE_C_COMPILER=clang -DLEAT_FUZZ=ON -DLEAT_SANITIZE=address,undefined'
 	@scripts/fuzz build-fuzz $(FUZZ_SECONDS)
 
 clean: ## remove what was built
