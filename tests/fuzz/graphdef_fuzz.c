@@ -21,7 +21,7 @@ static void run_last(leat_graph *g)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    leat_cpu_allocator()->limit = 256 << 20;
+    leat_cpu_allocator()->limit = 8 << 20;
     leat_graph *g = leat_graph_new(), *again = leat_graph_new();
     void *bytes = NULL;
     size_t n = 0;

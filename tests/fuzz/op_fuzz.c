@@ -3,7 +3,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    leat_cpu_allocator()->limit = 256 << 20;
+    leat_cpu_allocator()->limit = 8 << 20;
     random_op(data, size, -1);
     return 0;
 }

@@ -35,7 +35,7 @@ int __lsan_do_recoverable_leak_check(void);
 
 static void every_op(void)
 {
-    leat_cpu_allocator()->limit = 256 << 20;
+    leat_cpu_allocator()->limit = 8 << 20;
     for (int i = 0; i < leat_op_count(); i++) {
         tries(i, 20);
         if (LEAKS() && !test_failures) {

@@ -83,10 +83,17 @@ typedef struct near_args {
     double tolerance;
 } near_args;
 
+/* A tolerance that is no number of an integer type becomes the nearest of 64 bits, then wraps. */
+static int64_t whole(double x)
+{
+    return x != x ? 0 : x >= 0x1p63 ? INT64_MAX : x <= -0x1p63 ? INT64_MIN : (int64_t)x;
+}
+
 #define NEAR(name, dtype, T)                                                                       \
     static void near_##T(const near_args *r, int64_t begin, int64_t end)                           \
     {                                                                                              \
-        const T *a = AT(T, r->a), *b = AT(T, r->b), tolerance = (T)r->tolerance;                   \
+        const T *a = AT(T, r->a), *b = AT(T, r->b);                                                \
+        const T tolerance = (T)0.5 != 0 ? (T)r->tolerance : (T)whole(r->tolerance);                \
         for (int64_t i = begin; i < end; i++) {                                                    \
             const T d = (T)((LEAT_WIDE(T))a[i] - (LEAT_WIDE(T))b[i]);                              \
             r->z[i] = (d < 0 ? (T)(0 - (LEAT_WIDE(T))d) : d) < tolerance;                          \
