@@ -18,6 +18,7 @@ static const struct {
     {"io", "core proto io"},
     {"train", "core proto graph runtime io train"},
     {"cli", "cli"},
+    {"../models", ""}, /* users' programs: public headers only */
 };
 
 static int allowed(const char *may, const char *file)
