@@ -17,6 +17,8 @@ static const struct {
     {"data", "core proto data io"},
     {"io", "core proto io"},
     {"train", "core proto graph runtime io train"},
+    {"cluster", "core proto graph passes runtime cluster"},
+    {"cluster/grpc", "core cluster"},
     {"cli", "cli"},
     {"../models", ""}, /* users' programs: public headers only */
 };

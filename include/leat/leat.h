@@ -2,6 +2,7 @@
 #ifndef LEAT_LEAT_H
 #define LEAT_LEAT_H
 
+#include <leat/cluster.h>
 #include <leat/control.h>
 #include <leat/data.h>
 #include <leat/function.h>
