@@ -38,7 +38,7 @@ static void spin(leat_event *e)
     do {
         for (int i = 0; i < 32 && !leat_event_is_set(e); i++)
             leat_spin_pause();
-    } while (!leat_event_is_set(e) && leat_now_ns() < end);
+    } while (!leat_event_is_set(e) && leat_spin_goes_on(end));
     leat_spin_end();
 }
 

@@ -70,7 +70,7 @@ static void others_wait(loop *l)
                 leat_spin_pause();
                 unfinished = atomic_load_explicit(&l->unfinished, memory_order_acquire);
             }
-        } while (unfinished && leat_now_ns() < end);
+        } while (unfinished && leat_spin_goes_on(end));
     }
     if (!unfinished)
         return;

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/threadpool.h"
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int cpus = 1;
 static atomic_int spinners;
@@ -43,6 +45,12 @@ bool leat_spin_begin(void)
 void leat_spin_end(void)
 {
     atomic_fetch_sub_explicit(&spinners, 1, memory_order_relaxed);
+}
+
+bool leat_spin_goes_on(int64_t end_ns)
+{
+    sched_yield();
+    return leat_now_ns() < end_ns;
 }
 
 bool leat_futex_wait(void *word, uint32_t value, int64_t deadline_ns)

@@ -21,6 +21,11 @@ static inline void leat_spin_pause(void)
 #endif
 }
 
+/* Between two looks of a spinning thread: lets somebody else have the CPU who wants it, perhaps the
+ * very one that is waited for, because a busy machine runs a woken thread on the CPU of its waker.
+ * False if end_ns (CLOCK_MONOTONIC) has passed. */
+bool leat_spin_goes_on(int64_t end_ns);
+
 /* Sleeps while *word is value, at most until deadline_ns (CLOCK_MONOTONIC; 0: for ever). May
  * return early. False if the deadline passed. word is a 32-bit atomic of this process. */
 bool leat_futex_wait(void *word, uint32_t value, int64_t deadline_ns);

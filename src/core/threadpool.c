@@ -143,7 +143,7 @@ static bool work_spin(leat_pool *p)
     do {
         for (int i = 0; i < 32 && !(found = work_waiting(p)); i++)
             leat_spin_pause();
-    } while (!found && leat_now_ns() < end);
+    } while (!found && leat_spin_goes_on(end));
     atomic_fetch_sub(&p->spinners, 1);
     leat_spin_end();
     return found;
@@ -293,7 +293,7 @@ static bool wait_spin(leat_pool *p, const leat_event *e)
     do {
         for (int i = 0; i < 32 && !(found = leat_event_is_set(e) || work_waiting(p)); i++)
             leat_spin_pause();
-    } while (!found && leat_now_ns() < end);
+    } while (!found && leat_spin_goes_on(end));
     leat_spin_end();
     return found;
 }
