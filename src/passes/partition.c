@@ -1,6 +1,10 @@
-/* partition.c -- cuts a placed graph into one graph a device. Where an edge crosses, the sender's
- * graph gets a _Send and the receiver's a _Recv, one pair for each tensor and receiving device. A
- * control edge that crosses sends an empty tensor. */
+/* partition.c -- cuts a placed graph into one graph a device, or one a task. Where an edge crosses,
+ * the sender's graph gets a _Send and the receiver's a _Recv, one pair for each tensor and
+ * receiving device. A control edge that crosses sends an empty tensor.
+ *
+ * Between tasks, a pair may have a wave: how often the way to it has crossed before. Tensors of one
+ * wave that go the same way may travel together, since what one of them needs from the receiver
+ * came in an earlier wave. What waits for other steps, and what is in or near a loop, has none. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +15,8 @@
 typedef struct cutter {
     leat_compile *c;
     leat_graph **parts;
-    int *device_of;    /* by node id: index of its device */
+    int *device_of;    /* by node id: index of its device, or of its task's first device */
+    int *waves;        /* by node id; -1: none. NULL: no waves at all */
     leat_node **copy;  /* by node id: its copy in its part */
     bool *may_be_dead; /* by node id: it may not run in a step that needs it */
     leat_map pairs;    /* "id:output>device" -> the _Recv node */
@@ -24,6 +29,45 @@ static int find_device(const leat_compile *c, const char *name)
         if (c->devices[i].name == name || strcmp(c->devices[i].name, name) == 0)
             return i;
     return 0;
+}
+
+static bool same_task(const leat_device_name *a, const leat_device_name *b)
+{
+    return a->task == b->task && a->replica == b->replica && strcmp(a->job, b->job) == 0;
+}
+
+static int find_part(const leat_compile *c, const char *name)
+{
+    int d = find_device(c, name);
+    for (int i = 0; c->by_task && i < d; i++)
+        if (same_task(&c->devices[i].parsed, &c->devices[d].parsed))
+            return i;
+    return d;
+}
+
+static void find_waves(cutter *k)
+{
+    const leat_graph *g = k->c->graph;
+    if (!k->c->by_task)
+        return;
+    for (int i = 0; i < g->n_nodes; i++)
+        if (!g->nodes[i]->dead &&
+            (leat_node_is(g->nodes[i], "NextIteration") || leat_node_is(g->nodes[i], "_LateArg")))
+            return;
+    k->waves = leat_new_array(int, g->n_nodes + 1);
+    int n;
+    leat_node **order = leat_pass_order(g, &n);
+    for (int i = 0; i < n; i++) {
+        const leat_node *x = order[i];
+        int wave = k->c->may_wait && k->c->may_wait(x) ? -1 : 0, here = k->device_of[x->id];
+        for (int j = 0; j < x->n_in + x->n_controls && wave >= 0; j++) {
+            int from = (j < x->n_in ? x->in[j].node : x->controls[j - x->n_in])->id;
+            int w = k->waves[from] < 0 ? -1 : k->waves[from] + (k->device_of[from] != here);
+            wave = w < 0 || w > wave ? w : wave;
+        }
+        k->waves[x->id] = wave;
+    }
+    free(order);
 }
 
 /* Below a Switch that is not the condition of a loop, up to a Merge, nodes may be dead. */
@@ -49,20 +93,26 @@ static leat_attr string_attr(const char *name, const char *s)
     return (leat_attr){.name = name, .kind = LEAT_ARG_STRING, .s = s, .n = (int)strlen(s)};
 }
 
-static leat_status end_node(cutter *k, const char *op, leat_dtype t, leat_out in, int from, int to,
-                            const char *tensor_name, leat_node **out)
+/* An end of a pair, from one device to another, in the graph of one of them. */
+typedef struct pair {
+    const leat_target *sender, *receiver;
+    const char *tensor_name;
+    int wave;
+} pair;
+
+static leat_status end_node(cutter *k, const char *op, leat_dtype t, leat_out in, leat_graph *part,
+                            const pair *p, leat_node **out)
 {
-    const leat_target *sender = &k->c->devices[from], *receiver = &k->c->devices[to];
     bool send = strcmp(op, "_Send") == 0;
-    leat_graph *part = k->parts[send ? from : to];
     const leat_attr attrs[] = {
         {.name = send ? "T" : "tensor_type", .kind = LEAT_ARG_TYPE, .i = t},
-        string_attr("tensor_name", tensor_name),
-        string_attr("send_device", sender->name),
-        string_attr("recv_device", receiver->name),
+        string_attr("tensor_name", p->tensor_name),
+        string_attr("send_device", p->sender->name),
+        string_attr("recv_device", p->receiver->name),
         {.name = "send_device_incarnation",
          .kind = LEAT_ARG_INT,
-         .i = (int64_t)sender->incarnation},
+         .i = (int64_t)p->sender->incarnation},
+        {.name = "_wave", .kind = LEAT_ARG_INT, .i = p->wave},
     };
     char *name = leat_arena_printf(&part->arena, "_%s_%d", send ? "send" : "recv", k->n_pairs);
     leat_node_spec spec = {.op = op,
@@ -70,14 +120,14 @@ static leat_status end_node(cutter *k, const char *op, leat_dtype t, leat_out in
                            .in = &in,
                            .n_in = send,
                            .attrs = attrs,
-                           .n_attrs = 5,
-                           .device = (send ? sender : receiver)->name,
+                           .n_attrs = p->wave >= 0 ? 6 : 5,
+                           .device = (send ? p->sender : p->receiver)->name,
                            .exact_name = true};
     return leat_graph_add(part, &spec, out);
 }
 
 /* What a control edge sends: an empty tensor, made after the node that it waits for. */
-static leat_status signal(cutter *k, leat_node *after, int part, leat_out *out)
+static leat_status signal(cutter *k, leat_node *after, int part, const char *device, leat_out *out)
 {
     leat_tensor *t;
     leat_node *n;
@@ -91,7 +141,7 @@ static leat_status signal(cutter *k, leat_node *after, int part, leat_out *out)
                            .n_controls = 1,
                            .attrs = attrs,
                            .n_attrs = 2,
-                           .device = k->c->devices[part].name,
+                           .device = device,
                            .exact_name = true};
     leat_status s = leat_graph_add(k->parts[part], &spec, &n);
     leat_tensor_unref(t);
@@ -99,8 +149,9 @@ static leat_status signal(cutter *k, leat_node *after, int part, leat_out *out)
     return s;
 }
 
-/* The _Recv, on device `to`, of a tensor (or of a node's completion, index -1). */
-static leat_status crossing(cutter *k, leat_out x, int to, leat_node **recv_out)
+/* The _Recv, in part `to`, of a tensor (or of a node's completion, index -1) for a user there. */
+static leat_status crossing(cutter *k, leat_out x, int to, const leat_node *user,
+                            leat_node **recv_out)
 {
     char key[64];
     int n = snprintf(key, sizeof(key), "%d:%d>%d", x.node->id, x.index, to);
@@ -108,14 +159,17 @@ static leat_status crossing(cutter *k, leat_out x, int to, leat_node **recv_out)
     if (!recv) {
         int from = k->device_of[x.node->id];
         leat_out value = {k->copy[x.node->id], x.index};
+        pair p = {.sender = &k->c->devices[find_device(k->c, x.node->device)],
+                  .receiver = &k->c->devices[find_device(k->c, user->device)],
+                  .wave = k->waves ? k->waves[x.node->id] : -1};
         if (x.index < 0)
-            LEAT_TRY(signal(k, k->copy[x.node->id], from, &value));
+            LEAT_TRY(signal(k, k->copy[x.node->id], from, p.sender->name, &value));
         leat_dtype t = leat_dtype_base(leat_out_dtype(value));
-        const char *tensor_name =
+        p.tensor_name =
             leat_arena_printf(&k->parts[from]->arena, "edge_%d_%s", k->n_pairs, x.node->name);
         leat_node *send;
-        LEAT_TRY(end_node(k, "_Send", t, value, from, to, tensor_name, &send));
-        LEAT_TRY(end_node(k, "_Recv", t, (leat_out){0}, from, to, tensor_name, &recv));
+        LEAT_TRY(end_node(k, "_Send", t, value, k->parts[from], &p, &send));
+        LEAT_TRY(end_node(k, "_Recv", t, (leat_out){0}, k->parts[to], &p, &recv));
         if (x.index >= 0)
             recv->out_shapes[0] = x.node->out_shapes[x.index];
         if (k->may_be_dead[x.node->id])
@@ -138,13 +192,13 @@ static leat_status connect(cutter *k, const leat_node *was)
         if (k->device_of[x.node->id] == here)
             continue;
         leat_node *recv;
-        LEAT_TRY(crossing(k, x, here, &recv));
+        LEAT_TRY(crossing(k, x, here, was, &recv));
         n->in[i] = (leat_out){recv, 0};
     }
     for (int i = 0; i < was->n_controls; i++) {
         leat_node *before = k->copy[was->controls[i]->id];
         if (k->device_of[was->controls[i]->id] != here)
-            LEAT_TRY(crossing(k, (leat_out){was->controls[i], -1}, here, &before));
+            LEAT_TRY(crossing(k, (leat_out){was->controls[i], -1}, here, was, &before));
         leat_node_add_control(n, before);
     }
     return NULL;
@@ -154,6 +208,7 @@ static leat_status cut(cutter *k)
 {
     leat_graph *g = k->c->graph;
     mark_dead(k);
+    find_waves(k);
     for (int i = 0; i < g->n_nodes; i++) {
         if (g->nodes[i]->dead)
             continue;
@@ -176,7 +231,7 @@ leat_status leat_pass_partition(leat_compile *c, leat_graph ***parts_out)
     bool one = true;
     for (int i = 0; i < g->n_nodes; i++)
         if (!g->nodes[i]->dead) {
-            k.device_of[i] = find_device(c, g->nodes[i]->device);
+            k.device_of[i] = find_part(c, g->nodes[i]->device);
             one &= k.device_of[i] == 0;
         }
     leat_status s = NULL;
@@ -190,6 +245,7 @@ leat_status leat_pass_partition(leat_compile *c, leat_graph ***parts_out)
     }
     free(k.device_of);
     free(k.copy);
+    free(k.waves);
     free(k.may_be_dead);
     leat_map_release(&k.pairs);
     for (int i = 0; s && i < c->n_devices; i++)

@@ -24,12 +24,16 @@ typedef struct leat_compile {
     const leat_target *devices;
     int n_devices;
     bool soft_placement, log_placement, no_optimization;
+    bool by_task;              /* partition cuts between tasks, not between their devices */
+    const char *client_device; /* where feeds come from and fetches go; NULL: where the nodes are */
     /* What passes ask of the runtime. */
     bool (*has_kernel)(const leat_node *n, const char *device_type);
     /* Computes a node without state from the values of its inputs; gives a tensor for each of its
      * outputs. NULL: nothing is folded. */
     leat_status (*evaluate)(const struct leat_compile *c, const leat_node *n,
                             leat_tensor *const *in, leat_tensor **out);
+    /* Whether a node may wait for another step; NULL: none does. */
+    bool (*may_wait)(const leat_node *n);
     void *arg; /* evaluate's */
 } leat_compile;
 
@@ -42,15 +46,17 @@ typedef struct leat_request {
 
 /* prune.c: makes c->graph, with what the request needs. */
 leat_status leat_pass_prune(leat_compile *c, const leat_request *q) LEAT_MUST_CHECK;
+/* prune.c: c->graph is this graph as a whole, taken. */
+void leat_pass_take(leat_compile *c, leat_graph *g);
 /* inline.c: calls of functions become their bodies. */
 leat_status leat_pass_inline(leat_compile *c) LEAT_MUST_CHECK;
 /* reread.c: reads of references that are used after an update are made after it. */
 leat_status leat_pass_reread(leat_compile *c) LEAT_MUST_CHECK;
 /* place.c: every node gets the full name of a device. */
 leat_status leat_pass_place(leat_compile *c) LEAT_MUST_CHECK;
-/* partition.c: one graph for each device that has nodes, with _Send and _Recv nodes where an edge
- * crosses. Gives an array with one (or NULL) for each of c->devices; each to be freed by
- * leat_graph_free, the array by free(). */
+/* partition.c: one graph for each device (or task: the first of its devices) that has nodes, with
+ * _Send and _Recv nodes where an edge crosses. Gives an array with one (or NULL) for each of
+ * c->devices; each to be freed by leat_graph_free, the array by free(). */
 leat_status leat_pass_partition(leat_compile *c, leat_graph ***parts_out) LEAT_MUST_CHECK;
 
 /* The optimising passes, in order; all after placement, so that a node's device is known and what

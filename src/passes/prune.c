@@ -69,7 +69,8 @@ static leat_status make_args(pruner *p)
         LEAT_TRY(end_node(p, p->q->feed_later ? "_LateArg" : "_Arg", name, t, i, (leat_out){0},
                           &p->args[i]));
         p->args[i]->out_shapes[0] = x.node->out_shapes[x.index]; /* what is fed must fit it */
-        p->args[i]->device = leat_arena_strdup(&p->c->graph->arena, x.node->device);
+        const char *at = p->c->client_device ? p->c->client_device : x.node->device;
+        p->args[i]->device = leat_arena_strdup(&p->c->graph->arena, at);
     }
     return NULL;
 }
@@ -106,7 +107,8 @@ static leat_status connect(pruner *p)
             leat_arena_printf(&p->c->graph->arena, "_retval_%s_%d_%d", x.node->name, x.index, i);
         LEAT_TRY(end_node(p, "_Retval", name, leat_dtype_base(leat_out_dtype(x)), i, mapped(p, x),
                           &ret));
-        ret->device = leat_arena_strdup(&p->c->graph->arena, x.node->device);
+        const char *at = p->c->client_device ? p->c->client_device : x.node->device;
+        ret->device = leat_arena_strdup(&p->c->graph->arena, at);
     }
     return NULL;
 }
@@ -136,6 +138,21 @@ static void forget_shapes(const pruner *p)
     }
     free(order);
     free(fed);
+}
+
+/* What nobody uses is what the graph is for. */
+void leat_pass_take(leat_compile *c, leat_graph *g)
+{
+    c->graph = g;
+    for (int i = 0; i < g->n_nodes; i++)
+        g->nodes[i]->wanted = true;
+    for (int i = 0; i < g->n_nodes; i++) {
+        const leat_node *n = g->nodes[i];
+        for (int j = 0; j < n->n_in; j++)
+            n->in[j].node->wanted = false;
+        for (int j = 0; j < n->n_controls; j++)
+            n->controls[j]->wanted = false;
+    }
 }
 
 leat_status leat_pass_prune(leat_compile *c, const leat_request *q)

@@ -5,14 +5,16 @@
 #include "core/alloc.h"
 #include "runtime/plan.h"
 
+enum { ALWAYS, OPTIMIZES, FUSES }; /* FUSES: makes nodes that only Leat has */
+
 static const struct {
     leat_status (*run)(leat_compile *c);
-    bool optimizes;
+    int kind;
 } passes[] = {
-    {leat_pass_inline, false},    {leat_pass_reread, false},  {leat_pass_place, false},
-    {leat_pass_fold, true},       {leat_pass_simplify, true}, {leat_pass_cse, true},
-    {leat_pass_sweep, true},      {leat_pass_fuse, true},     {leat_pass_fuse_xent, true},
-    {leat_pass_fuse_cwise, true},
+    {leat_pass_inline, ALWAYS},    {leat_pass_reread, ALWAYS},      {leat_pass_place, ALWAYS},
+    {leat_pass_fold, OPTIMIZES},   {leat_pass_simplify, OPTIMIZES}, {leat_pass_cse, OPTIMIZES},
+    {leat_pass_sweep, OPTIMIZES},  {leat_pass_fuse, FUSES},         {leat_pass_fuse_xent, FUSES},
+    {leat_pass_fuse_cwise, FUSES},
 };
 
 static leat_device *cpu_of(const leat_plan_options *o)
@@ -32,32 +34,74 @@ static bool has_kernel(const leat_node *n, const char *device_type)
     return !s;
 }
 
-leat_status leat_compile_graph(const leat_graph *g, const leat_request *q,
-                               const leat_plan_options *o, leat_graph ***parts_out)
+static bool may_wait(const leat_node *n)
+{
+    const leat_kernel_def *def;
+    bool via_float;
+    leat_status s = leat_kernel_find(n, "CPU", &def, &via_float);
+    leat_status_free(s);
+    return s || (def->run_async && !leat_node_is(n, "_Recv")) || def->flags & LEAT_KERNEL_BLOCKS;
+}
+
+static leat_status run_passes(leat_compile *c, leat_graph ***parts_out)
+{
+    leat_status s = NULL;
+    for (size_t i = 0; i < sizeof(passes) / sizeof(*passes) && !s; i++)
+        if (passes[i].kind == ALWAYS ||
+            (!c->no_optimization && !(passes[i].kind == FUSES && c->by_task)))
+            s = passes[i].run(c);
+    return s ? s : leat_pass_partition(c, parts_out);
+}
+
+static leat_compile compile_of(const leat_plan_options *o, const leat_target *targets, int n)
+{
+    leat_compile c = {.devices = targets,
+                      .n_devices = n,
+                      .soft_placement = o->soft_placement,
+                      .no_optimization = o->no_optimization,
+                      .has_kernel = has_kernel,
+                      .may_wait = may_wait,
+                      .arg = cpu_of(o)};
+    c.evaluate = c.arg ? leat_evaluate_node : NULL;
+    return c;
+}
+
+static leat_target *own_targets(const leat_plan_options *o)
 {
     leat_target *targets = leat_new_array(leat_target, o->n_devices + 1);
     for (int i = 0; i < o->n_devices; i++)
         targets[i] =
             (leat_target){o->devices[i]->name, o->devices[i]->parsed, o->devices[i]->incarnation};
-    leat_compile c = {.source = g,
-                      .devices = targets,
-                      .n_devices = o->n_devices,
-                      .soft_placement = o->soft_placement,
-                      .log_placement = o->log_placement,
-                      .no_optimization = o->no_optimization,
-                      .has_kernel = has_kernel,
-                      .arg = cpu_of(o)};
-    c.evaluate = c.arg ? leat_evaluate_node : NULL;
+    return targets;
+}
+
+leat_status leat_compile_graph(const leat_graph *g, const leat_request *q,
+                               const leat_plan_options *o, leat_graph ***parts_out)
+{
+    leat_target *own = o->far ? NULL : own_targets(o);
+    leat_compile c = compile_of(o, own ? own : o->far->targets, own ? o->n_devices : o->far->n);
+    c.source = g;
+    c.log_placement = o->log_placement;
+    c.by_task = o->far != NULL;
+    c.client_device = o->far ? o->devices[0]->name : NULL;
     /* The graph may be growing in another thread; the copy does not. */
     pthread_mutex_lock((pthread_mutex_t *)&g->lock);
     leat_status s = leat_pass_prune(&c, q);
     pthread_mutex_unlock((pthread_mutex_t *)&g->lock);
-    for (size_t i = 0; i < sizeof(passes) / sizeof(*passes) && !s; i++)
-        if (!passes[i].optimizes || !o->no_optimization)
-            s = passes[i].run(&c);
     if (!s)
-        s = leat_pass_partition(&c, parts_out);
+        s = run_passes(&c, parts_out);
     leat_graph_free(c.graph);
-    free(targets);
+    free(own);
+    return s;
+}
+
+leat_status leat_compile_part(leat_graph *part, const leat_plan_options *o, leat_graph ***parts_out)
+{
+    leat_target *own = own_targets(o);
+    leat_compile c = compile_of(o, own, o->n_devices);
+    leat_pass_take(&c, part);
+    leat_status s = run_passes(&c, parts_out);
+    leat_graph_free(c.graph);
+    free(own);
     return s;
 }

@@ -73,8 +73,7 @@ static void end_active(leat_run *r)
         leat_flow_clear(r);
     if (leat_step_cancelled(step)) /* values on their way to nodes that never ran */
         clear_entries(r->root.entries, r->executor->frames[0].n_entries);
-    if (atomic_fetch_sub_explicit(&step->running, 1, memory_order_acq_rel) == 1)
-        leat_event_set(&step->done);
+    leat_step_part_ended(step);
 }
 
 static void fail(leat_run *r, const exec_node *n, leat_status s)

@@ -8,7 +8,7 @@
 #include "runtime/session_int.h"
 
 struct leat_partial {
-    leat_session *session;
+    leat_session *session; /* first, in every kind of session */
     leat_plan *plan;
     leat_late *late;
     leat_live_step live;
@@ -54,6 +54,8 @@ leat_status leat_session_partial(leat_session *s, const leat_out *feeds, int n_f
                       .targets = targets,
                       .n_targets = n_targets,
                       .feed_later = true};
+    if (s->ops)
+        return s->ops->partial(s, &q, partial_out);
     leat_plan *plan;
     LEAT_TRY(leat_session_begin(s));
     leat_status status = leat_session_plan(s, &q, &plan);
@@ -129,6 +131,8 @@ static leat_status take(leat_partial *p, const leat_fetch *f)
 
 leat_status leat_partial_run(leat_partial *p, leat_feeds feeds, leat_fetches fetches)
 {
+    if (p->session->ops)
+        return p->session->ops->partial_run(p, feeds, fetches);
     for (int i = 0; i < feeds.n; i++) {
         int at = find(p->feeds, p->n_feeds, feeds.v[i].x);
         LEAT_REQUIRE(at >= 0, INVALID_ARGUMENT,
@@ -149,6 +153,10 @@ void leat_partial_free(leat_partial *p)
 {
     if (!p)
         return;
+    if (p->session->ops) {
+        p->session->ops->partial_free(p);
+        return;
+    }
     leat_step_fail(&p->live.step, leat_error(CANCELLED, "The partial run was given up"));
     leat_event_wait(&p->over, 0); /* ends at once: whatever waits was told */
     leat_session_delist(p->session, &p->live);

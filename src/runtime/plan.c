@@ -6,6 +6,7 @@
 
 #include "core/alloc.h"
 #include "core/threadpool.h"
+#include "runtime/groups.h"
 
 typedef struct part {
     leat_graph *graph;
@@ -14,14 +15,15 @@ typedef struct part {
 } part;
 
 /* The memory of one step. */
-typedef struct activation {
-    leat_run **runs; /* one for each part */
-    leat_rendezvous *rendezvous;
+typedef struct leat_activation {
+    leat_run **runs;             /* one for each part */
+    leat_rendezvous *rendezvous; /* NULL where each step brings its own */
     leat_cancel cancel;
+    bool cancellable; /* cancel was registered */
     leat_step *step;
-    struct activation *next;
+    struct leat_activation *next;
     struct part_job {
-        struct activation *a;
+        struct leat_activation *a;
         int part;
     } * jobs;
 } activation;
@@ -29,6 +31,11 @@ typedef struct activation {
 struct leat_plan {
     part *parts;
     int n_parts;
+    leat_far *far;
+    leat_far_part **far_parts;
+    int n_far;
+    leat_rendezvous_group *groups; /* what other tasks send together */
+    int n_groups;
     pthread_mutex_t lock; /* guards idle */
     activation *idle;
 };
@@ -44,7 +51,7 @@ static void activation_free(leat_plan *p, activation *a)
     free(a);
 }
 
-static activation *activation_get(leat_plan *p)
+static activation *activation_get(leat_plan *p, bool own_rendezvous)
 {
     pthread_mutex_lock(&p->lock);
     activation *a = p->idle;
@@ -60,7 +67,7 @@ static activation *activation_get(leat_plan *p)
         a->runs[i] = leat_run_new(p->parts[i].executor);
         a->jobs[i] = (struct part_job){a, i};
     }
-    if (p->n_parts > 1)
+    if (p->n_parts > 1 && !own_rendezvous)
         a->rendezvous = leat_local_rendezvous_new();
     return a;
 }
@@ -75,14 +82,10 @@ static void activation_put(leat_plan *p, activation *a)
     pthread_mutex_unlock(&p->lock);
 }
 
-leat_status leat_plan_new(const leat_graph *g, const leat_request *q, const leat_plan_options *o,
-                          leat_plan **out)
+/* Executors for the graphs of this task's devices; takes them. */
+static leat_status add_parts(leat_plan *p, leat_graph **graphs, const leat_plan_options *o)
 {
-    leat_plan *p = leat_new(leat_plan);
-    pthread_mutex_init(&p->lock, NULL);
-    p->parts = leat_new_array(part, o->n_devices + 1);
-    leat_graph **graphs = NULL;
-    leat_status s = leat_compile_graph(g, q, o, &graphs);
+    leat_status s = NULL;
     for (int i = 0; graphs && i < o->n_devices; i++) {
         if (!graphs[i])
             continue;
@@ -93,12 +96,84 @@ leat_status leat_plan_new(const leat_graph *g, const leat_request *q, const leat
             s = leat_executor_new(x->graph, x->device, &x->executor);
     }
     free(graphs);
+    return s;
+}
+
+static leat_status add_own(leat_plan *p, leat_graph *g, const leat_plan_options *o)
+{
+    leat_graph **graphs;
+    LEAT_TRY(leat_compile_part(g, o, &graphs));
+    return add_parts(p, graphs, o);
+}
+
+/* Hands the graphs of other tasks over, and keeps this task's. Takes all of them. */
+static leat_status add_tasks(leat_plan *p, leat_graph **graphs, const leat_plan_options *o)
+{
+    const leat_device_name *own = &o->devices[0]->parsed;
+    leat_status s = NULL;
+    p->far_parts = leat_new_array(leat_far_part *, o->far->n + 1);
+    for (int i = 0; i < o->far->n; i++) {
+        const leat_device_name *d = &o->far->targets[i].parsed;
+        if (!graphs[i])
+            continue;
+        if (!s && d->task == own->task && strcmp(d->job, own->job) == 0) {
+            s = add_own(p, graphs[i], o);
+            continue;
+        }
+        if (!s)
+            s = o->far->ops->part_new(o->far, &o->far->targets[i], graphs[i],
+                                      &p->far_parts[p->n_far]);
+        p->n_far += !s;
+        leat_graph_free(graphs[i]);
+    }
+    free(graphs);
+    return s;
+}
+
+static leat_plan *plan_alloc(const leat_plan_options *o)
+{
+    leat_plan *p = leat_new(leat_plan);
+    pthread_mutex_init(&p->lock, NULL);
+    p->parts = leat_new_array(part, o->n_devices + 1);
+    p->far = o->far;
+    return p;
+}
+
+static leat_status plan_made(leat_plan *p, leat_status s, leat_plan **out)
+{
     if (s) {
         leat_plan_free(p);
         return s;
     }
+    for (int i = 0; i < p->n_parts; i++)
+        leat_groups_add(p->parts[i].graph, &p->groups, &p->n_groups);
     *out = p;
     return NULL;
+}
+
+leat_status leat_plan_new(const leat_graph *g, const leat_request *q, const leat_plan_options *o,
+                          leat_plan **out)
+{
+    leat_graph **graphs = NULL;
+    LEAT_TRY(leat_compile_graph(g, q, o, &graphs));
+    leat_plan *p = plan_alloc(o);
+    return plan_made(p, o->far ? add_tasks(p, graphs, o) : add_parts(p, graphs, o), out);
+}
+
+leat_status leat_plan_of_part(leat_graph *part, const leat_plan_options *o, leat_plan **out)
+{
+    leat_plan *p = plan_alloc(o);
+    return plan_made(p, add_own(p, part, o), out);
+}
+
+int leat_plan_graphs(const leat_plan *p)
+{
+    return p->n_parts;
+}
+
+const leat_graph *leat_plan_graph(const leat_plan *p, int i)
+{
+    return p->parts[i].graph;
 }
 
 void leat_plan_free(leat_plan *p)
@@ -114,7 +189,11 @@ void leat_plan_free(leat_plan *p)
         leat_executor_free(p->parts[i].executor);
         leat_graph_free(p->parts[i].graph);
     }
+    for (int i = 0; i < p->n_far; i++)
+        p->far->ops->part_free(p->far_parts[i]);
+    leat_groups_free(p->groups, p->n_groups);
     pthread_mutex_destroy(&p->lock);
+    free(p->far_parts);
     free(p->parts);
     free(p);
 }
@@ -146,31 +225,55 @@ static void name_the_waiting(leat_plan *p, activation *a, leat_step *step)
                                     all[0] ? all : "kernels that are still running"));
 }
 
-leat_status leat_plan_run(leat_plan *p, leat_step *step)
+void leat_plan_start(leat_plan *p, leat_step *step)
 {
-    activation *a = activation_get(p);
+    activation *a = activation_get(p, step->rendezvous != NULL);
     a->step = step;
-    step->rendezvous = a->rendezvous;
-    atomic_store(&step->running, p->n_parts);
-    if (a->rendezvous) {
+    step->activation = a;
+    atomic_store(&step->running, p->n_parts + p->n_far + 1); /* one is this function's */
+    if (a->rendezvous && !step->rendezvous) {
+        step->rendezvous = a->rendezvous;
         a->cancel = (leat_cancel){.fn = abort_rendezvous, .arg = a};
-        leat_step_on_cancel(step, &a->cancel);
+        a->cancellable = leat_step_on_cancel(step, &a->cancel);
     }
+    for (int i = 0; i < p->n_far; i++)
+        p->far->ops->part_start(p->far_parts[i], step);
+    for (int i = 0; i < p->n_groups; i++)
+        step->rendezvous->ops->expect(step->rendezvous, &p->groups[i]);
     for (int i = 1; i < p->n_parts; i++)
         leat_pool_submit(p->parts[i].device->inter, part_run, &a->jobs[i]);
-    if (p->n_parts) {
+    if (p->n_parts)
         leat_run_start(a->runs[0], step);
-        if (!leat_pool_wait(p->parts[0].device->inter, &step->done, step->deadline_ns)) {
-            name_the_waiting(p, a, step);
-            leat_event_wait(&step->done, 0); /* kernels end when they are cancelled */
-        }
-    }
-    if (a->rendezvous)
+    leat_step_part_ended(step);
+}
+
+leat_status leat_plan_ended(leat_plan *p, leat_step *step)
+{
+    activation *a = step->activation;
+    if (a->cancellable)
         leat_step_off_cancel(step, &a->cancel);
+    a->cancellable = false;
     activation_put(p, a);
     pthread_mutex_lock(&step->lock); /* somebody may be cancelling it at this very moment */
     leat_status s = step->status;
     step->status = NULL;
     pthread_mutex_unlock(&step->lock);
+    return s;
+}
+
+leat_status leat_plan_run(leat_plan *p, leat_step *step)
+{
+    if (p->far)
+        LEAT_TRY(p->far->ops->step_begin(p->far, step));
+    leat_plan_start(p, step);
+    leat_pool *pool = p->n_parts ? p->parts[0].device->inter : NULL;
+    if (!(pool ? leat_pool_wait(pool, &step->done, step->deadline_ns)
+               : leat_event_wait(&step->done, step->deadline_ns))) {
+        name_the_waiting(p, step->activation, step);
+        leat_event_wait(&step->done, 0); /* kernels end when they are cancelled */
+    }
+    leat_status s = leat_plan_ended(p, step);
+    if (p->far)
+        p->far->ops->step_end(p->far, step);
     return s;
 }

@@ -28,7 +28,7 @@ typedef struct local {
 
 leat_rendezvous_key leat_rendezvous_key_of(const char *text)
 {
-    return (leat_rendezvous_key){text, leat_hash(text, strlen(text), 0)};
+    return (leat_rendezvous_key){.text = text, .hash = leat_hash(text, strlen(text), 0)};
 }
 
 static meeting *find(local *l, const leat_rendezvous_key *key)
@@ -48,7 +48,7 @@ static void grow(local *l)
     l->table = leat_new_array(meeting, l->cap);
     for (size_t i = 0; i < n; i++)
         if (old[i].text)
-            *find(l, &(leat_rendezvous_key){old[i].text, old[i].hash}) = old[i];
+            *find(l, &(leat_rendezvous_key){.text = old[i].text, .hash = old[i].hash}) = old[i];
     free(old);
 }
 

@@ -16,8 +16,16 @@ typedef struct leat_rendezvous leat_rendezvous;
 typedef struct leat_rendezvous_key {
     const char *text;
     uint64_t hash;
+    bool grouped; /* it comes with others: see expect */
 } leat_rendezvous_key;
 leat_rendezvous_key leat_rendezvous_key_of(const char *text);
+
+/* Tensors that another task sends together, because none of them waits for another one. */
+typedef struct leat_rendezvous_group {
+    const char *task; /* of the sender, "/job:ps/replica:0/task:0" */
+    const leat_rendezvous_key *keys;
+    int n;
+} leat_rendezvous_group;
 
 /* t is a reference that the callee takes; NULL with dead or an error. */
 typedef void (*leat_recv_fn)(void *arg, leat_status s, leat_tensor *t, bool dead);
@@ -29,6 +37,8 @@ typedef struct leat_rendezvous_ops {
     void (*abort)(leat_rendezvous *r, leat_status s); /* borrows s */
     void (*free)(leat_rendezvous *r);
     void (*reset)(leat_rendezvous *r); /* ready for another step */
+    /* Asks for a group before its keys are received one by one. NULL where nobody is far away. */
+    void (*expect)(leat_rendezvous *r, const leat_rendezvous_group *g);
 } leat_rendezvous_ops;
 struct leat_rendezvous {
     const leat_rendezvous_ops *ops;

@@ -17,6 +17,7 @@ leat_status leat_edge_init(const leat_node *n, void *state)
                        leat_node_string(n, "recv_device"), leat_node_string(n, "tensor_name"));
     e->text = leat_strbuf_take(&b);
     e->key = leat_rendezvous_key_of(e->text);
+    e->key.grouped = leat_node_attr(n, "_wave") != NULL;
     return NULL;
 }
 

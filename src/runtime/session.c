@@ -10,12 +10,54 @@
 #include "runtime/plan.h"
 #include "runtime/session_int.h"
 
+static leat_status open_kind(leat_graph *g, const leat_session_options *o, leat_session **out)
+{
+    for (int i = 0; leat_session_kinds[i]; i++) {
+        const leat_session_kind *k = leat_session_kinds[i];
+        if (strncmp(o->target, k->prefix, strlen(k->prefix)) == 0)
+            return k->open(g, o, out);
+    }
+    return leat_error(NOT_FOUND,
+                      "No session of this kind can be opened: target \"%s\". It is \"\" for this "
+                      "process, or \"grpc://host:port\" for a server",
+                      o->target);
+}
+
+static leat_session *session_alloc(leat_graph *g, const leat_session_options *o, int n_devices)
+{
+    leat_session *s = leat_new(leat_session);
+    s->graph = g;
+    s->options = *o;
+    s->n_devices = n_devices;
+    s->devices = leat_new_array(leat_device *, n_devices);
+    s->device_names = leat_new_array(const char *, n_devices);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->idle, NULL);
+    return s;
+}
+
+leat_status leat_session_new_on(leat_graph *g, const leat_session_options *o,
+                                leat_device *const *devices, int n, leat_far *far,
+                                leat_session **out)
+{
+    leat_session *s = session_alloc(g, o, n);
+    s->borrows = true;
+    s->far = far;
+    s->pool = devices[0]->inter;
+    for (int i = 0; i < n; i++) {
+        s->devices[i] = devices[i];
+        s->device_names[i] = devices[i]->name;
+    }
+    *out = s;
+    return NULL;
+}
+
 leat_status leat_session_open_with(leat_graph *g, const leat_session_options *options,
                                    leat_session **session_out)
 {
     leat_session_options o = options ? *options : (leat_session_options){0};
-    LEAT_REQUIRE(!o.target || !o.target[0], UNIMPLEMENTED,
-                 "No session of this kind can be opened: target \"%s\"", o.target);
+    if (o.target && o.target[0])
+        return open_kind(g, &o, session_out);
     LEAT_REQUIRE(o.cpu_devices >= 0 && o.cpu_devices <= 256, INVALID_ARGUMENT,
                  "A session has 1 to 256 CPU devices, not %d", o.cpu_devices);
     LEAT_REQUIRE(o.intra_op_threads >= 0 && o.inter_op_threads >= 0, INVALID_ARGUMENT,
@@ -23,17 +65,10 @@ leat_status leat_session_open_with(leat_graph *g, const leat_session_options *op
                  o.inter_op_threads);
     LEAT_TRY(leat_isa_check());
     int cores = leat_cpu_count();
-    leat_session *s = leat_new(leat_session);
-    s->graph = g;
-    s->options = o;
-    s->n_devices = o.cpu_devices ? o.cpu_devices : 1;
+    leat_session *s = session_alloc(g, &o, o.cpu_devices ? o.cpu_devices : 1);
     int inter = o.inter_op_threads ? o.inter_op_threads : cores;
     int intra = o.intra_op_threads ? o.intra_op_threads : inter;
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->idle, NULL);
     s->pool = leat_pool_new(inter - 1, "leat");
-    s->devices = leat_new_array(leat_device *, s->n_devices);
-    s->device_names = leat_new_array(const char *, s->n_devices);
     for (int i = 0; i < s->n_devices; i++) {
         s->devices[i] = leat_cpu_device_new("localhost", 0, i, intra, s->pool);
         s->device_names[i] = s->devices[i]->name;
@@ -92,6 +127,7 @@ static leat_status compile(leat_session *s, const leat_request *q, leat_plan **o
 {
     leat_plan_options o = {.devices = s->devices,
                            .n_devices = s->n_devices,
+                           .far = s->far,
                            .soft_placement = s->options.allow_soft_placement,
                            .log_placement = s->options.log_device_placement,
                            .no_optimization = s->options.no_optimization};
@@ -252,6 +288,8 @@ leat_status leat_session_run_with(leat_session *s, const leat_run_options *optio
                                   leat_feeds feeds, leat_fetches fetches, leat_targets targets)
 {
     enum { FEW = 32 };
+    if (s->ops)
+        return s->ops->run(s, options, feeds, fetches, targets);
     leat_out few_outs[FEW], *outs = few_outs;
     leat_tensor *few_tensors[FEW], **tensors = few_tensors;
     if (feeds.n + fetches.n > FEW) {
@@ -280,6 +318,10 @@ void leat_session_close(leat_session *s)
 {
     if (!s)
         return;
+    if (s->ops) {
+        s->ops->close(s);
+        return;
+    }
     pthread_mutex_lock(&s->lock);
     s->closed = true;
     while (s->runs) {
@@ -299,8 +341,11 @@ void leat_session_close(leat_session *s)
     while (leat_map_next(&s->plans, &i, &key, &plan))
         leat_plan_free(plan);
     leat_map_release(&s->plans);
-    leat_pool_free(s->pool);
-    for (int d = 0; d < s->n_devices; d++)
+    if (s->far)
+        s->far->ops->free(s->far);
+    if (!s->borrows)
+        leat_pool_free(s->pool);
+    for (int d = 0; d < s->n_devices && !s->borrows; d++)
         leat_device_free(s->devices[d]);
     free(s->devices);
     free(s->device_names);

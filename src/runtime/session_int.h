@@ -13,13 +13,33 @@ typedef struct leat_live_step {
     struct leat_live_step *cancel_next, *cancel_prev; /* of a leat_cancellation's */
 } leat_live_step;
 
+/* Another kind of session than those that are driven from this process. */
+typedef struct leat_session_ops {
+    leat_status (*run)(leat_session *s, const leat_run_options *o, leat_feeds feeds,
+                       leat_fetches fetches, leat_targets targets);
+    leat_status (*partial)(leat_session *s, const leat_request *q, leat_partial **out);
+    leat_status (*partial_run)(leat_partial *p, leat_feeds feeds, leat_fetches fetches);
+    void (*partial_free)(leat_partial *p);
+    void (*close)(leat_session *s); /* frees it */
+} leat_session_ops;
+
+/* Sessions by the beginning of their target; listed by the cluster room, ended by NULL. */
+typedef struct leat_session_kind {
+    const char *prefix; /* "grpc://" */
+    leat_status (*open)(leat_graph *g, const leat_session_options *o, leat_session **out);
+} leat_session_kind;
+extern const leat_session_kind *const leat_session_kinds[];
+
 struct leat_session {
+    const leat_session_ops *ops; /* NULL: driven from here, by what follows */
     leat_graph *graph;
     leat_session_options options;
     leat_device **devices;
     const char **device_names;
     int n_devices;
     leat_pool *pool;
+    bool borrows;  /* devices and pool are somebody else's */
+    leat_far *far; /* other tasks, or NULL; owned */
     atomic_ullong next_step;
     pthread_mutex_t lock; /* guards what follows; the graph's and a step's lock come after it */
     pthread_cond_t idle;
@@ -29,6 +49,10 @@ struct leat_session {
     bool closed;
 };
 
+/* A session on devices that outlive it. Takes far, even on failure. */
+leat_status leat_session_new_on(leat_graph *g, const leat_session_options *o,
+                                leat_device *const *devices, int n, leat_far *far,
+                                leat_session **out) LEAT_MUST_CHECK;
 /* The plan of this signature, compiled if it is new. */
 leat_status leat_session_plan(leat_session *s, const leat_request *q,
                               leat_plan **out) LEAT_MUST_CHECK;

@@ -17,6 +17,16 @@ void leat_step_release(leat_step *s)
     leat_status_free(s->status);
 }
 
+void leat_step_part_ended(leat_step *s)
+{
+    if (atomic_fetch_sub_explicit(&s->running, 1, memory_order_acq_rel) != 1)
+        return;
+    if (s->ended)
+        s->ended(s);
+    else
+        leat_event_set(&s->done);
+}
+
 void leat_step_fail(leat_step *s, leat_status error)
 {
     if (!error)

@@ -31,7 +31,11 @@ typedef struct leat_step {
     atomic_bool cancelled;
     atomic_int running; /* partitions that have not ended */
     leat_event done;
-    pthread_mutex_t lock; /* guards what follows; no other lock is taken under it */
+    void (*ended)(
+        struct leat_step *s); /* not NULL: called when all have ended, instead of `done` */
+    void *owner;              /* whose `ended` it is */
+    struct leat_activation *activation; /* the plan's memory for it */
+    pthread_mutex_t lock;               /* guards what follows; no other lock is taken under it */
     leat_status status;
     leat_cancel *cancels;
 } leat_step;
@@ -42,6 +46,7 @@ static inline bool leat_step_cancelled(const leat_step *s)
 {
     return atomic_load_explicit(&((leat_step *)s)->cancelled, memory_order_relaxed);
 }
+void leat_step_part_ended(leat_step *s);              /* one of `running` */
 void leat_step_fail(leat_step *s, leat_status error); /* takes error; OK does nothing */
 /* False if the step is cancelled already: nothing was registered. */
 bool leat_step_on_cancel(leat_step *s, leat_cancel *c);
