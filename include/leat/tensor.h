@@ -155,6 +155,9 @@ LEAT_API bool leat_string_set(leat_string *dst, const char *data, size_t size); 
 /* The values as TensorFlow prints them, [[1 2][3 4]], at most max elements (below 0: all), then
  * "..."; a scalar without brackets. Free with free(). */
 LEAT_API char *leat_tensor_text(const leat_tensor *t, int64_t max);
+/* The same as tf.print shows them: a line for each row, strings in quotes, `ends` items at both ends
+ * of each dimension and "..." between (below 0: all). Free with free(). */
+LEAT_API char *leat_tensor_summary(const leat_tensor *t, int64_t ends);
 
 /* half and bfloat16 by their bits; rounding is to nearest even. */
 LEAT_API float leat_half_to_float(leat_half h);

@@ -141,3 +141,54 @@ char *leat_tensor_text(const leat_tensor *t, int64_t max)
     leat_strbuf_putc(&out, ']');
     return leat_strbuf_take(&out);
 }
+
+/* ---- The newer way: lines for rows, the ends of what is long, strings in quotes ---- */
+
+static void spacing(leat_strbuf *out, int d, int rank)
+{
+    if (d == rank - 1) {
+        leat_strbuf_putc(out, ' ');
+        return;
+    }
+    for (int i = 0; i < rank - d - 1; i++)
+        leat_strbuf_putc(out, '\n');
+    for (int i = 0; i <= d; i++)
+        leat_strbuf_putc(out, ' ');
+}
+
+/* Dimension d from element `at` on; `ends` items at each end. */
+static void summary(leat_strbuf *out, const leat_tensor *t, int d, int64_t ends, int64_t at)
+{
+    if (d == t->shape.rank) {
+        bool quoted = t->dtype == LEAT_STRING;
+        leat_strbuf_puts(out, quoted ? "\"" : "");
+        element(out, t, at);
+        leat_strbuf_puts(out, quoted ? "\"" : "");
+        return;
+    }
+    int64_t n = t->shape.dim[d], each = 1;
+    for (int i = d + 1; i < t->shape.rank; i++)
+        each *= t->shape.dim[i];
+    leat_strbuf_putc(out, '[');
+    for (int64_t i = 0; i < n; i++) {
+        if (i >= ends && i < n - ends) { /* a gap, told once */
+            if (i > 0)
+                spacing(out, d, t->shape.rank);
+            leat_strbuf_puts(out, "...");
+            i = n - ends - 1;
+            continue;
+        }
+        if (i > 0)
+            spacing(out, d, t->shape.rank);
+        summary(out, t, d + 1, ends, at + i * each);
+    }
+    leat_strbuf_putc(out, ']');
+}
+
+char *leat_tensor_summary(const leat_tensor *t, int64_t ends)
+{
+    leat_strbuf out = {0};
+    leat_strbuf_puts(&out, "");
+    summary(&out, t, 0, ends < 0 ? INT64_MAX / 2 : ends, 0);
+    return leat_strbuf_take(&out);
+}

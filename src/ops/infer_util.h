@@ -103,6 +103,10 @@ static inline leat_status leat_shape_merge_prefix(const leat_shape *s, const lea
 leat_status leat_shape_scatter_nd(const leat_shape *var, const leat_shape *indices,
                                   const leat_shape *updates) LEAT_MUST_CHECK;
 
+/* reduce.c, segment.c: shape functions of reductions, and of those by unsorted segments. */
+leat_status leat_shape_reduction(leat_infer *c) LEAT_MUST_CHECK;
+leat_status leat_shape_unsorted_segment(leat_infer *c) LEAT_MUST_CHECK;
+
 /* What is behind a handle stays behind it. */
 static inline void leat_infer_pass_handle(leat_infer *c, int in, int out)
 {

@@ -5,6 +5,7 @@
 #include "core/buffer.h"
 #include "graph/infer_int.h"
 #include "ops/reduce_grad.h"
+#include "ops/infer_util.h"
 
 /* The constant axes as a set of dimensions of a tensor of this rank. */
 static leat_status axis_set(const leat_tensor *axes, int rank, bool *reduced)
@@ -21,7 +22,7 @@ static leat_status axis_set(const leat_tensor *axes, int rank, bool *reduced)
     return NULL;
 }
 
-static leat_status reduction_shape(leat_infer *c)
+leat_status leat_shape_reduction(leat_infer *c)
 {
     leat_shape in = leat_infer_in(c, 0), axes = leat_infer_in(c, 1), out = leat_shape();
     const bool keep = leat_node_bool(leat_infer_node(c), "keep_dims");
@@ -139,13 +140,13 @@ static leat_status max_min_grad(leat_grad *g)
     {                                                                                              \
         .name = op, .inputs = "input: T, reduction_indices: Tidx", .outputs = "output: T",         \
         .attrs = "keep_dims: bool = false; T: numbertype; Tidx: {int32, int64} = DT_INT32",        \
-        .shape = reduction_shape, .grad = gradient                                                 \
+        .shape = leat_shape_reduction, .grad = gradient                                                 \
     }
 #define REDUCTION_OF_BOOLS(op)                                                                     \
     {                                                                                              \
         .name = op, .inputs = "input: bool, reduction_indices: Tidx", .outputs = "output: bool",   \
         .attrs = "keep_dims: bool = false; Tidx: {int32, int64} = DT_INT32",                       \
-        .shape = reduction_shape, .grad = leat_grad_missing                                        \
+        .shape = leat_shape_reduction, .grad = leat_grad_missing                                        \
     }
 
 const leat_op_def leat_ops_reduce[] = {

@@ -3,6 +3,8 @@
 #include <leat/extend.h>
 #include <leat/ops.h>
 
+#include "ops/infer_util.h"
+
 /* (?, rest of data's shape) */
 static leat_status segment_shape(leat_infer *c)
 {
@@ -16,7 +18,7 @@ static leat_status segment_shape(leat_infer *c)
 }
 
 /* (num_segments, what is left of data's shape behind that of the ids) */
-static leat_status unsorted_shape(leat_infer *c)
+leat_status leat_shape_unsorted_segment(leat_infer *c)
 {
     leat_shape data = leat_infer_in(c, 0), ids = leat_infer_in(c, 1), scalar;
     LEAT_TRY(leat_infer_rank(c, 2, 0, &scalar));
@@ -150,7 +152,7 @@ static leat_status unsorted_prod_grad(leat_grad *g)
         .outputs = "output: T",                                                                    \
         .attrs =                                                                                   \
             "T: " types "; Tindices: {int32, int64}; Tnumsegments: {int32, int64} = DT_INT32",     \
-        .shape = unsorted_shape, .grad = gradient                                                  \
+        .shape = leat_shape_unsorted_segment, .grad = gradient                                                  \
     }
 
 const leat_op_def leat_ops_segment[] = {

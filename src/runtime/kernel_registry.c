@@ -162,7 +162,6 @@ static leat_status check_one(const leat_kernel_def *d)
     LEAT_REQUIRE(op, INTERNAL, "A kernel is for op '%s', which is not registered", d->op);
     LEAT_REQUIRE(!d->run != !d->run_async, INTERNAL, "A kernel of %s needs run or run_async",
                  d->op);
-    LEAT_REQUIRE(!d->init || d->state_size, INTERNAL, "A kernel of %s inits no state", d->op);
     for (int i = 0; i < 3 && d->where[i].attr; i++)
         LEAT_REQUIRE(leat_op_attr_index(op, d->where[i].attr) >= 0, INTERNAL,
                      "A kernel of %s asks for attr '%s', which the op lacks", d->op,
