@@ -28,14 +28,22 @@ LEAT_API leat_status leat_cluster_add(leat_cluster *c, const char *job,
 /* The address of one task of a job, which need not have all tasks before it. */
 LEAT_API leat_status leat_cluster_set(leat_cluster *c, const char *job, int task,
                                       const char *address) LEAT_MUST_CHECK;
-/* "ps=host:2222;worker=host:2223,host:2224", or as TensorFlow writes it, "ps|host:2222,...". */
+/* "ps=host:2222;worker=host:2223,host:2224", or as TensorFlow's own server takes it,
+ * "ps|host:2222,worker|host:2223;host:2224". */
 LEAT_API leat_status leat_cluster_parse(const char *text,
                                         leat_cluster **cluster_out) LEAT_MUST_CHECK;
-/* From the environment: TF_CONFIG (cluster or sparseCluster), else Slurm's variables. job_out
- * (at most 64 bytes with its NUL) and task_out: which task this process is. NOT_FOUND if neither
- * is set. */
+/* From the environment: TF_CONFIG (cluster or sparseCluster), else Slurm's variables, with the
+ * split of LEAT_JOBS ("ps=1,worker=3") and the first port LEAT_PORT_BASE. job_out (at most 64 bytes
+ * with its NUL) and task_out: which task this process is; "" and -1 if TF_CONFIG does not say, and
+ * an evaluator is in no cluster. NOT_FOUND if neither is set. */
 LEAT_API leat_status leat_cluster_from_env(leat_cluster **cluster_out, char job_out[64],
                                            int *task_out) LEAT_MUST_CHECK;
+/* From the variables that Slurm sets for the tasks of a step (srun). jobs: how its tasks are split,
+ * by the jobs' names in alphabetical order, "ps=1,worker=3"; NULL: all are workers. The first task
+ * of a host is at port_base (0: 8888), others behind it. NOT_FOUND if this is no such task. */
+LEAT_API leat_status leat_cluster_from_slurm(const char *jobs, int port_base,
+                                             leat_cluster **cluster_out, char job_out[64],
+                                             int *task_out) LEAT_MUST_CHECK;
 LEAT_API int leat_cluster_jobs(const leat_cluster *c);
 LEAT_API const char *leat_cluster_job(const leat_cluster *c, int i);
 /* One more than the highest index of a task; 0 for a job that is not there. */
