@@ -16,6 +16,8 @@
 #define leat_global_step(g) leat_global_step_at(LEAT_AT, g)
 LEAT_API leat_out leat_global_step_at(leat_loc at, leat_graph *g);
 
+typedef struct leat_moving_average leat_moving_average;
+
 /* ---- Optimizers. One is made, used on any number of losses of one graph, freed; its slots are
  * variables of the graph and stay. ---- */
 typedef struct leat_optimizer leat_optimizer;
@@ -110,6 +112,32 @@ LEAT_API leat_out leat_apply_gradients_at(leat_loc at, leat_optimizer *opt,
 /* The slot ("m", "v", "momentum", "accumulator", "rms", ...) that goes with a variable. */
 LEAT_API leat_out leat_optimizer_slot(leat_optimizer *opt, leat_out var, const char *slot);
 
+/* ---- Synchronous replicas: the gradients of several workers are averaged and applied once ----
+ * The protocol is that of TensorFlow's SyncReplicasOptimizer. leat_monitored_open and
+ * leat_supervisor_open find out by themselves that a graph has been built with it. The global step
+ * counts rounds. */
+typedef struct leat_sync_options {
+    int replicas_to_aggregate; /* gradients in a mean */
+    int total_num_replicas;    /* replicas_to_aggregate; more: backup workers, whose gradients are
+                                  dropped if they come too late; fewer: a worker gives several */
+    leat_moving_average *variable_averages; /* updated after each round; borrowed */
+    const leat_out *variables_to_average;
+    int n_variables_to_average;
+    bool use_locking;
+    double lease_secs; /* who is silent for so long is not waited for until it is back; 0: 10;
+                          below 0: every replica is waited for always, as TensorFlow does */
+    const char *name;  /* "sync_replicas" */
+} leat_sync_options;
+/* Takes opt. */
+LEAT_API leat_optimizer *leat_sync_replicas_new(leat_optimizer *opt, const leat_sync_options *o);
+#define leat_sync_replicas(opt, ...)                                                               \
+    leat_sync_replicas_new(opt, &(leat_sync_options){__VA_ARGS__})
+/* How many gradients of this worker were dropped because they came too late, as last heard from
+ * the parameter servers; -1 if those do not count them (TensorFlow's do not). */
+LEAT_API int64_t leat_sync_dropped(const leat_graph *g);
+/* On the chief: how many gradients the round under way waits for. */
+LEAT_API int leat_sync_quorum(const leat_graph *g);
+
 /* For towers: the gradients of each tower (n_vars of them) averaged, variable by variable; they
  * name the first tower's variables. Gives an array to be freed with free(). */
 #define leat_average_gradients(towers, n_towers, n_vars)                                           \
@@ -158,7 +186,6 @@ LEAT_API leat_out leat_piecewise_constant_at(leat_loc at, leat_out step, const d
                                              const double *values, int n);
 
 /* ---- Moving averages of variables, in shadow variables "w/ExponentialMovingAverage" ---- */
-typedef struct leat_moving_average leat_moving_average;
 typedef struct leat_moving_average_options {
     double decay;
     leat_out num_updates; /* if set, the decay is at most (1 + num_updates) / (10 + num_updates) */

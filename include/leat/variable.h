@@ -62,6 +62,7 @@ LEAT_API leat_out leat_variables_initializer_at(leat_loc at, leat_graph *g, cons
 LEAT_API leat_out leat_is_variable_initialized(leat_out v); /* a bool */
 /* The names, a string vector, of global and local variables that have no value yet. */
 LEAT_API leat_out leat_report_uninitialized_variables(leat_graph *g);
+LEAT_API leat_out leat_report_uninitialized_of(leat_graph *g, const leat_out *vars, int n);
 
 /* ---- Initialisers: what makes a first value once dtype and shape are known. One of your own
  * is a function; a, b, seed, mode are its to use. ---- */

@@ -49,5 +49,6 @@ leat_out leat_py(const char *op, const char *name, leat_out x, leat_out y);
 leat_out leat_py_right(const char *op, const char *name, leat_out x, double y); /* x op number */
 leat_out leat_py_left(const char *op, const char *name, double x, leat_out y);  /* number op y */
 leat_out leat_py_number(leat_graph *g, leat_dtype t, double v, const char *name);
+leat_out leat_string_vector(leat_graph *g, const char *const *v, int n); /* a constant */
 
 #endif

@@ -118,5 +118,31 @@ def dense():
     tf.layers.dense(y, 3, name='out', use_bias=False)
 
 
-for m in (adam, sgd_no_step, others, scopes, devices, averages, sparse, dense):
+def setter():
+    return tf.train.replica_device_setter(
+        cluster={'ps': ['a:1', 'b:1'], 'worker': ['c:1', 'd:1']},
+        worker_device='/job:worker/task:1')
+
+
+def sync():
+    with tf.device(setter()):
+        step = tf.train.get_or_create_global_step()
+        opt = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.01), 2, 3)
+        opt.minimize(net(), global_step=step)
+        opt.get_init_tokens_op()
+
+
+def sync_rows():
+    step = tf.train.get_or_create_global_step()
+    e = tf.Variable(tf.zeros([20, 3]), name='e')
+    ids = tf.placeholder(tf.int32, [None], name='ids')
+    loss = tf.reduce_sum(tf.nn.embedding_lookup(e, ids))
+    ema = tf.train.ExponentialMovingAverage(0.99)
+    opt = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.01), 2,
+                                         variable_averages=ema,
+                                         variables_to_average=tf.trainable_variables())
+    opt.minimize(loss, global_step=step)
+
+
+for m in (sync, sync_rows, adam, sgd_no_step, others, scopes, devices, averages, sparse, dense):
     model(m)
