@@ -1,0 +1,17 @@
+/* address.h -- which addresses a listener binds, and why it cannot. */
+#ifndef LEAT_CLUSTER_GRPC_ADDRESS_H
+#define LEAT_CLUSTER_GRPC_ADDRESS_H
+
+#include <leat/status.h>
+
+enum { LEAT_BIND_MAX = 4 };
+/* What "host:port" stands for on this machine, as numbers: "127.0.0.1:2222", "[::1]:2222". Each one
+ * could be bound a moment ago. */
+typedef struct leat_bind {
+    char text[LEAT_BIND_MAX][64];
+    int n;
+    bool loopback; /* all of them */
+} leat_bind;
+leat_status leat_bind_find(const char *address, leat_bind *out) LEAT_MUST_CHECK;
+
+#endif

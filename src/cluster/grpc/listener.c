@@ -1,0 +1,381 @@
+/* listener.c -- calls that come over gRPC, of any method.
+ *
+ * 1. gRPC's object of a call is let go when the watch for its caller's going away has ended, its
+ *    handler has returned and no answer is being sent. A caller that went away ends its watch; so
+ *    does a listener that cuts its calls off. Nothing of gRPC is left then, and an answer that
+ *    comes later frees memory, and that is all.
+ * 2. A call that came (asked) is freed when gRPC's object is gone and it was answered.
+ */
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <grpc/grpc.h>
+#include <grpc/grpc_security.h>
+#include <grpc/support/alloc.h>
+
+#include "cluster/gone.h"
+#include "cluster/grpc/address.h"
+#include "cluster/grpc/bytes.h"
+#include "cluster/grpc/pump.h"
+#include "cluster/transport_int.h"
+#include "core/alloc.h"
+#include "core/threadpool.h"
+
+enum { WAITING = 16 /* calls that gRPC may hand over at once */, WORDS_MAX = 3072 };
+
+struct leat_listener {
+    leat_handler_fn handler;
+    void *arg;
+    int64_t max_message;
+    int max_calls;
+    int port;
+    grpc_server *server;
+    grpc_completion_queue *queue;
+    leat_tag stopped_tag;
+    pthread_mutex_t lock; /* what follows; taken last */
+    pthread_cond_t changed;
+    int waiting; /* requests for calls that gRPC still has */
+    int calls;   /* that came, and whose gRPC object lives */
+    bool stopping, stopped;
+};
+
+typedef struct asked {
+    leat_asked base;
+    leat_tag arrived, came, closed, sent;
+    leat_gone gone;
+    leat_listener *listener; /* while there is a call */
+    grpc_call_details details;
+    grpc_metadata_array metadata;
+    grpc_byte_buffer *request, *reply;
+    int cancelled;
+    char *peer;           /* once somebody asked for it */
+    pthread_mutex_t lock; /* what follows, and peer; before the listener's */
+    grpc_call *call;
+    bool handling, replying, watched, answered;
+} asked;
+
+#define ASKED(tag, member) ((asked *)((char *)(tag)-offsetof(asked, member)))
+
+static void count(leat_listener *l, int *n, int by)
+{
+    pthread_mutex_lock(&l->lock);
+    *n += by;
+    if (!*n)
+        pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+}
+
+static void free_asked(asked *a)
+{
+    grpc_byte_buffer_destroy(a->request);
+    grpc_byte_buffer_destroy(a->reply);
+    leat_gone_release(&a->gone);
+    pthread_mutex_destroy(&a->lock);
+    gpr_free(a->peer);
+    free(a);
+}
+
+/* Frees what is over, by rules 1 and 2. The lock is held, and let go. */
+static void settle(asked *a)
+{
+    leat_listener *l = NULL;
+    if (a->call && !a->watched && !a->handling && !a->replying) {
+        grpc_metadata_array_destroy(&a->metadata);
+        grpc_call_details_destroy(&a->details);
+        grpc_call_unref(a->call);
+        a->call = NULL;
+        l = a->listener;
+    }
+    bool over = !a->call && a->answered;
+    pthread_mutex_unlock(&a->lock);
+    if (over)
+        free_asked(a);
+    if (l)
+        count(l, &l->calls, -1);
+}
+
+static void on_sent(leat_tag *tag, bool ok)
+{
+    asked *a = ASKED(tag, sent);
+    pthread_mutex_lock(&a->lock);
+    a->replying = false;
+    settle(a);
+}
+
+static void on_closed(leat_tag *tag, bool ok)
+{
+    asked *a = ASKED(tag, closed);
+    if (a->cancelled)
+        leat_gone_fire(&a->gone, leat_pump_let_go);
+    pthread_mutex_lock(&a->lock);
+    a->watched = false;
+    settle(a);
+}
+
+static void start(asked *a, const grpc_op *ops, size_t n, leat_tag *tag)
+{
+    if (grpc_call_start_batch(a->call, ops, n, tag, NULL) != GRPC_CALL_OK)
+        abort(); /* a mistake of this file: gRPC refuses nothing else */
+}
+
+static void send(asked *a, leat_status s)
+{
+    const char *words = leat_status_message(s);
+    size_t n = strlen(words);
+    if (n > WORDS_MAX) /* clients refuse headers beyond 8 KB, and so the whole answer */
+        for (n = WORDS_MAX; n && (words[n] & 0xc0) == 0x80;)
+            n--;
+    grpc_slice details = grpc_slice_from_copied_buffer(words, n);
+    grpc_op ops[3] = {
+        {.op = GRPC_OP_SEND_INITIAL_METADATA},
+        {.op = GRPC_OP_SEND_STATUS_FROM_SERVER,
+         .data.send_status_from_server = {.status = (grpc_status_code)leat_status_code(s),
+                                          .status_details = s ? &details : NULL}},
+        {.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = a->reply},
+    };
+    start(a, ops, a->reply ? 3 : 2, &a->sent);
+    grpc_slice_unref(details);
+}
+
+static void reply(leat_asked *base, leat_status s, leat_outgoing *reply)
+{
+    asked *a = (asked *)base;
+    leat_gone_answer(&a->gone);
+    size_t size = reply && !s ? leat_outgoing_size(reply) : 0;
+    if (size > LEAT_MESSAGE_MAX)
+        s = leat_error(RESOURCE_EXHAUSTED, "A reply of %zu bytes is larger than the limit of %lld",
+                       size, (long long)LEAT_MESSAGE_MAX);
+    pthread_mutex_lock(&a->lock);
+    a->answered = true;
+    if (a->watched) {
+        a->replying = true;
+        pthread_mutex_unlock(&a->lock);
+        static leat_outgoing nothing;
+        if (!s)
+            a->reply = leat_bytes_to_send(reply ? reply : &nothing);
+        send(a, s);
+    } else {
+        settle(a);
+    }
+    if (reply)
+        leat_outgoing_release(reply);
+    leat_status_free(s);
+}
+
+static bool on_gone(leat_asked *base, void (*fn)(void *arg), void *arg)
+{
+    return leat_gone_watch(&((asked *)base)->gone, fn, arg);
+}
+
+static const char *peer(const leat_asked *base)
+{
+    asked *a = (asked *)base;
+    pthread_mutex_lock(&a->lock);
+    if (!a->peer && a->call)
+        a->peer = grpc_call_get_peer(a->call);
+    const char *p = a->peer ? a->peer : "a caller that has gone";
+    pthread_mutex_unlock(&a->lock);
+    return p;
+}
+
+static void on_came(leat_tag *tag, bool ok)
+{
+    asked *a = ASKED(tag, came);
+    if (ok && a->request) {
+        leat_pump_let_go();
+        char *method = grpc_slice_to_c_string(a->details.method);
+        leat_incoming in = leat_bytes_received(a->request);
+        a->listener->handler(a->listener->arg, &a->base, method, &in);
+        free((void *)in.slices);
+        gpr_free(method);
+        /* Its memory is let go now, not with the answer, which may take long. */
+        grpc_byte_buffer_destroy(a->request);
+        a->request = NULL;
+    } else {
+        reply(&a->base, leat_error(INVALID_ARGUMENT, "The call has no message"), NULL);
+    }
+    pthread_mutex_lock(&a->lock);
+    a->handling = false;
+    settle(a);
+}
+
+static void request(leat_listener *l);
+
+static void on_arrived(leat_tag *tag, bool ok)
+{
+    asked *a = ASKED(tag, arrived);
+    leat_listener *l = a->listener;
+    pthread_mutex_lock(&l->lock);
+    bool again = !l->stopping, room = l->calls < l->max_calls;
+    l->calls += ok;
+    pthread_mutex_unlock(&l->lock);
+    if (again)
+        request(l);
+    if (ok) {
+        a->watched = a->handling = true;
+        grpc_op watch = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER,
+                         .data.recv_close_on_server.cancelled = &a->cancelled};
+        start(a, &watch, 1, &a->closed);
+        if (room) {
+            grpc_op take = {.op = GRPC_OP_RECV_MESSAGE,
+                            .data.recv_message.recv_message = &a->request};
+            start(a, &take, 1, &a->came);
+        } else {
+            reply(&a->base,
+                  leat_error(RESOURCE_EXHAUSTED, "The task has %d calls under way, its limit",
+                             l->max_calls),
+                  NULL);
+            pthread_mutex_lock(&a->lock);
+            a->handling = false;
+            settle(a);
+        }
+    } else {
+        grpc_metadata_array_destroy(&a->metadata);
+        grpc_call_details_destroy(&a->details);
+        free_asked(a);
+    }
+    count(l, &l->waiting, -1);
+}
+
+/* Asks gRPC for one more call. */
+static void request(leat_listener *l)
+{
+    static const leat_asked_ops ops = {reply, on_gone, peer};
+    asked *a = leat_new(asked);
+    a->base.ops = &ops;
+    a->listener = l;
+    a->arrived.fn = on_arrived;
+    a->came.fn = on_came;
+    a->closed.fn = on_closed;
+    a->sent.fn = on_sent;
+    leat_gone_init(&a->gone);
+    pthread_mutex_init(&a->lock, NULL);
+    grpc_call_details_init(&a->details);
+    grpc_metadata_array_init(&a->metadata);
+    count(l, &l->waiting, 1);
+    if (grpc_server_request_call(l->server, &a->call, &a->details, &a->metadata, l->queue, l->queue,
+                                 &a->arrived) != GRPC_CALL_OK)
+        abort(); /* a mistake of this file */
+}
+
+static void on_stopped(leat_tag *tag, bool ok)
+{
+    leat_listener *l = (leat_listener *)((char *)tag - offsetof(leat_listener, stopped_tag));
+    pthread_mutex_lock(&l->lock);
+    l->stopped = true;
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+}
+
+static grpc_server *make_server(const leat_listener *l)
+{
+    const struct {
+        const char *key;
+        int value;
+    } options[] = {
+        {GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, (int)l->max_message},
+        {GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, INT_MAX},
+        {GRPC_ARG_ALLOW_REUSEPORT, 0},
+        {GRPC_ARG_ENABLE_CHANNELZ, 0},
+    };
+    enum { N = sizeof options / sizeof *options };
+    grpc_arg args[N];
+    for (int i = 0; i < N; i++)
+        args[i] =
+            (grpc_arg){GRPC_ARG_INTEGER, (char *)options[i].key, .value.integer = options[i].value};
+    grpc_server *s = grpc_server_create(&(grpc_channel_args){N, args}, NULL);
+    grpc_server_register_completion_queue(s, l->queue, NULL);
+    return s;
+}
+
+static leat_status bind_all(leat_listener *l, const char *address, const leat_bind *b)
+{
+    for (int i = 0; i < b->n; i++) {
+        grpc_server_credentials *credentials = grpc_insecure_server_credentials_create();
+        int port = grpc_server_add_http2_port(l->server, b->text[i], credentials);
+        grpc_server_credentials_release(credentials);
+        LEAT_REQUIRE(port, ALREADY_EXISTS,
+                     "Cannot listen on %s: the address was taken by another process just now",
+                     address);
+        l->port = port;
+    }
+    return NULL;
+}
+
+/* Nothing waits, nothing is under way. */
+static void free_listener(leat_listener *l)
+{
+    grpc_server_destroy(l->server);
+    leat_pump_leave();
+    pthread_mutex_destroy(&l->lock);
+    pthread_cond_destroy(&l->changed);
+    free(l);
+}
+
+leat_status leat_listen(const char *address, const leat_listen_options *options,
+                        leat_handler_fn handler, void *arg, leat_listener **out)
+{
+    static const leat_listen_options none;
+    leat_bind b;
+    LEAT_TRY(leat_bind_find(address, &b));
+    options = options ? options : &none;
+    leat_listener *l = leat_new(leat_listener);
+    l->handler = handler;
+    l->arg = arg;
+    l->max_calls = options->max_calls ? options->max_calls : 10000;
+    l->max_message = options->max_message ? options->max_message : LEAT_MESSAGE_MAX;
+    if (l->max_message > LEAT_MESSAGE_MAX)
+        l->max_message = LEAT_MESSAGE_MAX;
+    l->stopped_tag.fn = on_stopped;
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    l->queue = leat_pump_join();
+    l->server = make_server(l);
+    leat_status s = bind_all(l, address, &b);
+    if (s) {
+        leat_listener_stop(l, 0);
+        return s;
+    }
+    grpc_server_start(l->server);
+    for (int i = 0; i < WAITING; i++)
+        request(l);
+    *out = l;
+    return NULL;
+}
+
+int leat_listener_port(const leat_listener *l)
+{
+    return l->port;
+}
+
+/* Until *n is 0, or the deadline. The lock is held. */
+static bool wait_for_none(leat_listener *l, const int *n, int64_t deadline_ns)
+{
+    struct timespec until = {deadline_ns / 1000000000, deadline_ns % 1000000000};
+    while (*n && pthread_cond_timedwait(&l->changed, &l->lock, &until) == 0)
+        ;
+    return !*n;
+}
+
+void leat_listener_stop(leat_listener *l, int64_t deadline_ns)
+{
+    pthread_mutex_lock(&l->lock);
+    l->stopping = true;
+    pthread_mutex_unlock(&l->lock);
+    grpc_server_shutdown_and_notify(l->server, l->queue, &l->stopped_tag);
+    pthread_mutex_lock(&l->lock);
+    wait_for_none(l, &l->calls, deadline_ns);
+    pthread_mutex_unlock(&l->lock);
+    grpc_server_cancel_all_calls(l->server); /* and closes connections */
+    pthread_mutex_lock(&l->lock);
+    while (!l->stopped || l->waiting || l->calls)
+        pthread_cond_wait(&l->changed, &l->lock);
+    pthread_mutex_unlock(&l->lock);
+    free_listener(l);
+}

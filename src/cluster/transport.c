@@ -1,0 +1,78 @@
+/* transport.c -- hands calls to the way that a channel goes, and waits for those that are asked
+ * to wait. */
+#include <stdlib.h>
+
+#include "cluster/transport_int.h"
+#include "core/alloc.h"
+#include "core/threadpool.h"
+
+void leat_channel_free(leat_channel *c)
+{
+    if (c)
+        c->ops->free(c);
+}
+
+void leat_channel_call(leat_channel *c, const char *method, leat_outgoing *request,
+                       const leat_call_options *options, leat_reply_fn fn, void *arg,
+                       leat_call **call_out)
+{
+    static const leat_call_options none;
+    c->ops->call(c, method, request, options ? options : &none, fn, arg, call_out);
+}
+
+void leat_call_cancel(leat_call *call)
+{
+    call->cancel(call);
+}
+
+void leat_asked_reply(leat_asked *a, leat_status s, leat_outgoing *reply)
+{
+    a->ops->reply(a, s, reply);
+}
+
+bool leat_asked_on_gone(leat_asked *a, void (*fn)(void *arg), void *arg)
+{
+    return a->ops->on_gone(a, fn, arg);
+}
+
+const char *leat_asked_peer(const leat_asked *a)
+{
+    return a->ops->peer(a);
+}
+
+typedef struct waiting {
+    leat_event done;
+    leat_status status;
+    void *reply;
+    size_t size;
+} waiting;
+
+static void on_reply(void *arg, leat_status s, const leat_incoming *in)
+{
+    waiting *w = arg;
+    w->status = s;
+    if (!s) {
+        char *p = w->reply = leat_xmalloc(in->size + 1);
+        leat_cursor c = leat_cursor_of(in);
+        w->status = leat_cursor_copy(&c, p, in->size);
+        p[in->size] = 0;
+        w->size = in->size;
+    }
+    leat_event_set(&w->done);
+}
+
+leat_status leat_channel_ask(leat_channel *c, const char *method, leat_outgoing *request,
+                             const leat_call_options *options, void **reply_out, size_t *size_out)
+{
+    waiting w = {0};
+    leat_event_init(&w.done);
+    leat_channel_call(c, method, request, options, on_reply, &w, NULL);
+    leat_event_wait(&w.done, 0);
+    if (w.status) {
+        free(w.reply);
+        return w.status;
+    }
+    *reply_out = w.reply;
+    *size_out = w.size;
+    return NULL;
+}

@@ -1,0 +1,350 @@
+/* transport_test.c -- calls over gRPC within one process: replies and errors, deadlines,
+ * cancellation, callers that go away, handlers that block, listeners that stop. */
+#include "test.h"
+
+#include <leat/tensor.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "cluster/transport.h"
+#include "core/alloc.h"
+#include "core/threadpool.h"
+
+static int64_t in_ms(int64_t ms)
+{
+    return leat_now_ns() + ms * 1000000;
+}
+
+/* ---- A server: echoes, fails, parks ---- */
+static leat_asked *parked;
+static atomic_int gone, entered;
+static leat_event release_blocked[500];
+
+static void note_gone(void *arg)
+{
+    atomic_fetch_add(&gone, 1);
+}
+
+static void handle(void *arg, leat_asked *a, const char *method, const leat_incoming *in)
+{
+    leat_outgoing out = {0};
+    leat_status s = NULL;
+    if (strcmp(method, "/test/Echo") == 0) {
+        for (int i = 0; i < in->n; i++)
+            leat_strbuf_add(&out.text, in->slices[i].data, in->slices[i].n);
+    } else if (strcmp(method, "/test/Fail") == 0) {
+        s = leat_error(FAILED_PRECONDITION, "Attempting to use uninitialized value W");
+    } else if (strcmp(method, "/test/Park") == 0) {
+        CHECK(leat_asked_on_gone(a, note_gone, NULL));
+        parked = a;
+        atomic_fetch_add(&entered, 1);
+        return;
+    } else if (strcmp(method, "/test/Block") == 0) {
+        leat_event_wait(&release_blocked[atomic_fetch_add(&entered, 1)], 0);
+    } else if (strcmp(method, "/test/Peer") == 0) {
+        leat_strbuf_puts(&out.text, leat_asked_peer(a));
+    } else {
+        s = leat_error(UNIMPLEMENTED, "no %s here", method);
+    }
+    leat_asked_reply(a, s, &out);
+}
+
+static leat_listener *listener;
+static leat_channel *channel;
+static char address[32];
+
+static void start_at(const char *where)
+{
+    CHECK_OK(leat_listen(where, NULL, handle, NULL, &listener));
+    snprintf(address, sizeof address, "127.0.0.1:%d", leat_listener_port(listener));
+}
+
+static void start(void)
+{
+    atomic_store(&gone, 0);
+    atomic_store(&entered, 0);
+    start_at("127.0.0.1:0");
+    CHECK_OK(leat_channel_open(address, "/job:ps/task:0", NULL, &channel));
+}
+
+static void stop(void)
+{
+    leat_channel_free(channel);
+    leat_listener_stop(listener, in_ms(2000));
+}
+
+static leat_status ask(const char *method, const char *text, char *reply, size_t cap,
+                       const leat_call_options *options)
+{
+    leat_outgoing out = {0};
+    leat_strbuf_puts(&out.text, text);
+    void *p;
+    size_t n;
+    leat_status s = leat_channel_ask(channel, method, &out, options, &p, &n);
+    if (!s) {
+        snprintf(reply, cap, "%.*s", (int)n, (char *)p);
+        free(p);
+    }
+    return s;
+}
+
+static void await(atomic_int *n, int least)
+{
+    for (int i = 0; i < 5000 && atomic_load(n) < least; i++)
+        usleep(1000);
+    CHECK(atomic_load(n) >= least);
+}
+
+static void echo(void)
+{
+    char reply[64];
+    start();
+    CHECK_OK(ask("/test/Echo", "hello", reply, sizeof reply, NULL));
+    CHECK_STR(reply, "hello");
+    CHECK_OK(ask("/test/Echo", "", reply, sizeof reply, NULL));
+    CHECK_STR(reply, "");
+    CHECK_OK(ask("/test/Peer", "", reply, sizeof reply, NULL));
+    CHECK(strncmp(reply, "ipv4:127.0.0.1:", 15) == 0);
+    CHECK_ERROR(ask("/test/Fail", "", reply, sizeof reply, NULL), FAILED_PRECONDITION,
+                "Attempting to use uninitialized value W");
+    CHECK_ERROR(ask("/test/Nothing", "", reply, sizeof reply, NULL), UNIMPLEMENTED,
+                "no /test/Nothing here");
+    stop();
+}
+
+/* Tensors among text, without a copy, let go when they are sent. */
+static void pieces(void)
+{
+    start();
+    leat_tensor *big, *empty;
+    CHECK_OK(leat_tensor_new(LEAT_UINT8, leat_shape(3000000), &big));
+    CHECK_OK(leat_tensor_new(LEAT_FLOAT, leat_shape(0), &empty));
+    uint8_t *bytes = leat_tensor_mutable(big);
+    for (int i = 0; i < 3000000; i++)
+        bytes[i] = (uint8_t)(i * 7 + i / 255);
+    leat_outgoing out = {0};
+    leat_outgoing_tensor(&out, empty);
+    leat_strbuf_puts(&out.text, "one");
+    leat_outgoing_tensor(&out, big);
+    leat_strbuf_puts(&out.text, "two");
+    leat_outgoing_tensor(&out, big);
+    void *reply;
+    size_t n;
+    CHECK_OK(leat_channel_ask(channel, "/test/Echo", &out, NULL, &reply, &n));
+    CHECK_INT(n, 6000006);
+    if (n == 6000006) {
+        CHECK(memcmp(reply, "one", 3) == 0 && memcmp((char *)reply + 3000003, "two", 3) == 0);
+        CHECK(memcmp((char *)reply + 3, bytes, 3000000) == 0);
+        CHECK(memcmp((char *)reply + 3000006, bytes, 3000000) == 0);
+    }
+    free(reply);
+    stop();
+    leat_tensor_unref(big); /* the sanitizer sees what is not let go */
+    leat_tensor_unref(empty);
+}
+
+typedef struct result {
+    leat_event done;
+    leat_code code;
+    char words[200];
+} result;
+
+static void on_result(void *arg, leat_status s, const leat_incoming *in)
+{
+    result *r = arg;
+    r->code = leat_status_code(s);
+    snprintf(r->words, sizeof r->words, "%s", leat_status_message(s));
+    leat_status_free(s);
+    leat_event_set(&r->done);
+}
+
+static void park(result *r, leat_call **call)
+{
+    leat_event_init(&r->done);
+    leat_outgoing out = {0};
+    leat_channel_call(channel, "/test/Park", &out, NULL, on_result, r, call);
+    await(&entered, 1);
+}
+
+static void cancelled(void)
+{
+    start();
+    result r;
+    leat_call *call;
+    park(&r, &call);
+    leat_call_cancel(call);
+    leat_event_wait(&r.done, 0);
+    CHECK_INT(r.code, LEAT_CANCELLED);
+    await(&gone, 1);
+    CHECK(!leat_asked_on_gone(parked, note_gone, NULL));
+    leat_asked_reply(parked, NULL, &(leat_outgoing){0}); /* too late, harmless */
+    CHECK_INT(atomic_load(&gone), 1);
+    stop();
+}
+
+static void deadline(void)
+{
+    char reply[8];
+    start();
+    int64_t begin = leat_now_ns();
+    CHECK_ERROR(
+        ask("/test/Park", "", reply, sizeof reply, &(leat_call_options){.deadline_ns = in_ms(150)}),
+        DEADLINE_EXCEEDED, "/job:ps/task:0");
+    int64_t took = leat_now_ns() - begin;
+    CHECK(took > 140000000 && took < 2000000000);
+    await(&gone, 1);
+    leat_asked_reply(parked, NULL, NULL);
+    stop();
+}
+
+static void channel_freed(void)
+{
+    start();
+    result r;
+    park(&r, NULL);
+    leat_channel_free(channel);
+    CHECK(leat_event_is_set(&r.done));
+    CHECK_INT(r.code, LEAT_CANCELLED);
+    await(&gone, 1);
+    leat_listener_stop(listener, in_ms(1000)); /* before the answer */
+    leat_asked_reply(parked, NULL, NULL);
+}
+
+static void listener_stopped(void)
+{
+    start();
+    result r;
+    park(&r, NULL);
+    leat_listener_stop(listener, in_ms(100));
+    leat_event_wait(&r.done, 0);
+    CHECK(r.code == LEAT_UNAVAILABLE || r.code == LEAT_CANCELLED);
+    CHECK_INT(atomic_load(&gone), 1);
+    leat_asked_reply(parked, NULL, NULL);
+    leat_channel_free(channel);
+}
+
+/* A stop waits for answers. */
+static void *answer_soon(void *arg)
+{
+    usleep(100000);
+    leat_asked_reply(parked, NULL, NULL);
+    return NULL;
+}
+
+static void drained(void)
+{
+    start();
+    result r;
+    park(&r, NULL);
+    pthread_t t;
+    pthread_create(&t, NULL, answer_soon, NULL);
+    int64_t begin = leat_now_ns();
+    leat_listener_stop(listener, in_ms(5000));
+    CHECK(leat_now_ns() - begin < 3000000000);
+    pthread_join(t, NULL);
+    leat_event_wait(&r.done, 0);
+    CHECK_INT(r.code, LEAT_OK);
+    CHECK_INT(atomic_load(&gone), 0);
+    leat_channel_free(channel);
+}
+
+/* Hundreds of handlers block; others are served meanwhile. */
+static void blocked(void)
+{
+    enum { N = 300 };
+    static result r[N];
+    start();
+    for (int i = 0; i < N; i++) {
+        leat_event_init(&release_blocked[i]);
+        leat_event_init(&r[i].done);
+        leat_channel_call(channel, "/test/Block", &(leat_outgoing){0}, NULL, on_result, &r[i],
+                          NULL);
+    }
+    await(&entered, N);
+    char reply[16];
+    CHECK_OK(ask("/test/Echo", "hello", reply, sizeof reply, NULL));
+    for (int i = 0; i < N; i++)
+        leat_event_set(&release_blocked[i]);
+    for (int i = 0; i < N; i++) {
+        leat_event_wait(&r[i].done, 0);
+        CHECK_INT(r[i].code, LEAT_OK);
+    }
+    stop();
+}
+
+static void thousands(void)
+{
+    enum { N = 3000 };
+    static result r[N];
+    start();
+    for (int i = 0; i < N; i++) {
+        leat_event_init(&r[i].done);
+        leat_outgoing out = {0};
+        leat_strbuf_puts(&out.text, "some bytes");
+        leat_channel_call(channel, "/test/Echo", &out, NULL, on_result, &r[i], NULL);
+    }
+    for (int i = 0; i < N; i++) {
+        leat_event_wait(&r[i].done, 0);
+        CHECK_INT(r[i].code, LEAT_OK);
+    }
+    stop();
+}
+
+static void listening(void)
+{
+    leat_listener *l;
+    char text[64];
+    start();
+    CHECK_ERROR(leat_listen(address, NULL, handle, NULL, &l), ALREADY_EXISTS, "is in use");
+    CHECK_ERROR(leat_listen("192.0.2.1:0", NULL, handle, NULL, &l), UNAVAILABLE,
+                "not an address of this machine");
+    CHECK_ERROR(leat_listen("no-such-host.invalid:0", NULL, handle, NULL, &l), UNAVAILABLE,
+                "does not resolve");
+    CHECK_ERROR(leat_listen("127.0.0.1", NULL, handle, NULL, &l), INVALID_ARGUMENT, "host:port");
+    CHECK_ERROR(leat_listen("127.0.0.1:70000", NULL, handle, NULL, &l), INVALID_ARGUMENT,
+                "host:port");
+    /* Stopped and started again on the same port: the channel comes back by itself. */
+    leat_listener_stop(listener, in_ms(100));
+    char reply[16];
+    CHECK_ERROR(ask("/test/Echo", "a", reply, sizeof reply, NULL), UNAVAILABLE, address);
+    snprintf(text, sizeof text, "%s", address);
+    start_at(text);
+    CHECK_OK(ask("/test/Echo", "again", reply, sizeof reply,
+                 &(leat_call_options){.deadline_ns = in_ms(5000), .wait_ready = true}));
+    CHECK_STR(reply, "again");
+    stop();
+    CHECK_OK(leat_listen("localhost:0", NULL, handle, NULL, &l));
+    leat_listener_stop(l, 0);
+}
+
+static void limits(void)
+{
+    start();
+    leat_channel_free(channel);
+    leat_listener_stop(listener, 0);
+    leat_listen_options o = {.max_message = 1000, .max_calls = 1};
+    CHECK_OK(leat_listen("127.0.0.1:0", &o, handle, NULL, &listener));
+    snprintf(address, sizeof address, "127.0.0.1:%d", leat_listener_port(listener));
+    CHECK_OK(leat_channel_open(address, "/job:ps/task:0", NULL, &channel));
+    char reply[16], text[2000] = {0};
+    memset(text, 'x', sizeof text - 1);
+    CHECK_ERROR(ask("/test/Echo", text, reply, sizeof reply, NULL), RESOURCE_EXHAUSTED,
+                "/test/Echo");
+    result r;
+    park(&r, NULL);
+    CHECK_ERROR(ask("/test/Echo", "a", reply, sizeof reply, NULL), RESOURCE_EXHAUSTED,
+                "1 calls under way");
+    leat_asked_reply(parked, NULL, NULL);
+    leat_event_wait(&r.done, 0);
+    stop();
+}
+
+int main(int argc, char **argv)
+{
+    setenv("GRPC_POLL_STRATEGY", "", 1); /* gRPC alone would abort on it */
+    return RUN(argc, argv, {"echo", echo}, {"pieces", pieces}, {"cancelled", cancelled},
+               {"deadline", deadline}, {"channel_freed", channel_freed},
+               {"listener_stopped", listener_stopped}, {"drained", drained}, {"blocked", blocked},
+               {"thousands", thousands}, {"listening", listening}, {"limits", limits});
+}
