@@ -7,6 +7,7 @@
 #ifndef LEAT_TRAIN_H
 #define LEAT_TRAIN_H
 
+#include <leat/cluster.h>
 #include <leat/nn.h>
 #include <leat/variable.h>
 
@@ -202,5 +203,49 @@ LEAT_API leat_out leat_moving_average_apply_at(leat_loc at, leat_moving_average 
                                                const leat_out *xs, int n);
 /* The value of x's average; a NULL node if it has none. */
 LEAT_API leat_out leat_moving_average_of(leat_moving_average *ema, leat_out x);
+
+/* ---- Where the nodes of a replica go: variables to the ps tasks, the rest to the worker, as by
+ * tf.train.replica_device_setter. Devices that scopes inside ask for are kept. ---- */
+typedef enum leat_ps_strategy {
+    LEAT_PS_ROUND_ROBIN, /* one ps task after the other */
+    LEAT_PS_GREEDY,      /* the one with the least load so far */
+} leat_ps_strategy;
+typedef struct leat_replica_options {
+    const leat_cluster *cluster; /* its ps job says how many ps tasks there are; borrowed */
+    int ps_tasks;                /* without a cluster */
+    const char *ps_device;       /* "/job:ps"; "": no ps */
+    const char *worker_device;   /* "/job:worker"; "": anywhere */
+    bool no_merge;               /* nodes that have a device already keep it as it is */
+    const char *const *ps_ops;   /* ops that go to a ps task, NULL-ended; NULL: variables, tables */
+    leat_ps_strategy strategy;
+    double (*load)(const leat_node *n); /* for LEAT_PS_GREEDY; leat_byte_size_load */
+    int (*choose)(void *arg, const leat_node *n); /* gives a ps task; instead of the above */
+    void *choose_arg;
+} leat_replica_options;
+typedef struct leat_device_setter leat_device_setter;
+/* NULL, which sets nothing, if there is no ps task. Free with leat_device_setter_free. */
+LEAT_API leat_device_setter *leat_replica_device_setter_new(const leat_replica_options *o);
+LEAT_API void leat_device_setter_free(leat_device_setter *d); /* of NULL does nothing */
+/* For this task of the job "worker", or with .worker_device: leat_replica_device_setter(cluster, 0,
+ * .strategy = LEAT_PS_GREEDY) */
+#define leat_replica_device_setter(cluster_, task, ...)                                            \
+    leat_replica_device_setter_for(                                                                \
+        task, &(leat_replica_options){.cluster = (cluster_), ##__VA_ARGS__})
+LEAT_API leat_device_setter *leat_replica_device_setter_for(int task, const leat_replica_options *o);
+/* A leat_device_fn, for a setter that is used more than once: leat_with_device_fn(g,
+ * leat_device_setter_fn, setter). */
+LEAT_API const char *leat_device_setter_fn(void *setter, const leat_node *n);
+/* Takes the setter: leat_with_device_setter(g, leat_replica_device_setter(cluster, task)) { ... } */
+typedef struct leat_setter_scope {
+    leat_device_setter *setter;
+    bool inside;
+} leat_setter_scope;
+LEAT_API leat_setter_scope leat_device_setter_enter(leat_graph *g, leat_device_setter *setter);
+LEAT_API void leat_device_setter_leave(leat_graph *g, leat_setter_scope *scope);
+#define leat_with_device_setter(g, setter)                                                         \
+    for (leat_setter_scope leat_setter_ = leat_device_setter_enter(g, setter);                     \
+         leat_setter_.inside; leat_device_setter_leave(g, &leat_setter_))
+/* The bytes of a variable, as its node declares it; -1 if it does not say. */
+LEAT_API double leat_byte_size_load(const leat_node *n);
 
 #endif
