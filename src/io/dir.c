@@ -1,0 +1,133 @@
+/* dir.c -- directories, names in paths, and what the system's error numbers mean. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/alloc.h"
+#include "io/file.h"
+
+/* TensorFlow's codes, for what file systems say. */
+leat_code leat_errno_code(int err)
+{
+    switch (err) {
+    case 0:
+        return LEAT_OK;
+    case EINVAL:
+    case ENAMETOOLONG:
+    case ESPIPE:
+        return LEAT_INVALID_ARGUMENT;
+    case ENOENT:
+    case ENODEV:
+    case ENXIO:
+        return LEAT_NOT_FOUND;
+    case EEXIST:
+        return LEAT_ALREADY_EXISTS;
+    case EPERM:
+    case EACCES:
+    case EROFS:
+        return LEAT_PERMISSION_DENIED;
+    case ENOTEMPTY:
+    case EISDIR:
+    case ENOTDIR:
+    case EBADF:
+    case EBUSY:
+    case EPIPE:
+    case ETXTBSY:
+        return LEAT_FAILED_PRECONDITION;
+    case ENOSPC:
+    case EDQUOT:
+    case EMFILE:
+    case ENFILE:
+    case EMLINK:
+    case ENOBUFS:
+    case ENOMEM:
+        return LEAT_RESOURCE_EXHAUSTED;
+    case EFBIG:
+    case EOVERFLOW:
+        return LEAT_OUT_OF_RANGE;
+    case ENOSYS:
+    case ENOTSUP:
+    case EXDEV:
+        return LEAT_UNIMPLEMENTED;
+    case EAGAIN:
+    case EINTR:
+    case ENOLCK:
+        return LEAT_UNAVAILABLE;
+    case EDEADLK:
+    case ESTALE:
+        return LEAT_ABORTED;
+    default:
+        return LEAT_UNKNOWN;
+    }
+}
+
+const char *leat_path_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+char *leat_path_dir(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return leat_xstrdup(".");
+    while (slash > path && slash[-1] == '/')
+        slash--;
+    return leat_xstrndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+leat_status leat_dir_make(const char *path)
+{
+    struct stat st;
+    if (!*path || stat(path, &st) == 0) /* what is in the way is said by whoever needs it */
+        return NULL;
+    char *above = leat_path_dir(path);
+    leat_status s = strcmp(above, path) != 0 ? leat_dir_make(above) : NULL;
+    free(above);
+    LEAT_TRY(s);
+    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+        return leat_file_error(path, errno);
+    return NULL;
+}
+
+leat_status leat_dir_sync(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return leat_file_error(path, errno);
+    int err = fsync(fd) != 0 && errno != EINVAL ? errno : 0; /* some file systems cannot */
+    close(fd);
+    return err ? leat_file_error(path, err) : NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+leat_status leat_dir_list(const char *path, char ***names, size_t *n)
+{
+    DIR *d = opendir(path);
+    if (!d)
+        return leat_file_error(path, errno);
+    char **v = NULL;
+    size_t count = 0, cap = 0;
+    for (struct dirent *e; (e = readdir(d));) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        leat_grow(v, count, cap);
+        v[count++] = leat_xstrdup(e->d_name);
+    }
+    closedir(d);
+    if (count)
+        qsort(v, count, sizeof(*v), by_name);
+    *names = v;
+    *n = count;
+    return NULL;
+}

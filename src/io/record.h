@@ -1,0 +1,14 @@
+/* record.h -- records from the inside: for event files. */
+#ifndef LEAT_IO_RECORD_H
+#define LEAT_IO_RECORD_H
+
+#include <leat/io.h>
+
+/* As leat_record_writer_open, but ALREADY_EXISTS if the file is there. */
+leat_status leat_record_writer_create(const char *path, leat_record_form form,
+                                      leat_record_writer **out) LEAT_MUST_CHECK;
+const char *leat_record_writer_path(const leat_record_writer *w);
+/* Bytes at hand instead of a file, borrowed; for tests. */
+leat_record_reader *leat_record_reader_over(const void *bytes, size_t n, leat_record_form form);
+
+#endif
