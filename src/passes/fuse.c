@@ -1,6 +1,6 @@
 /* fuse.c -- several nodes become one that passes over the memory once: MatMul, the bias that is
- * added to its rows, and a Relu, Relu6, Sigmoid or Tanh become _FusedMatMul. Values between them
- * must have no other user. */
+ * added to its rows, and a Relu, Relu6, Elu, Sigmoid or Tanh become _FusedMatMul. Values between
+ * them must have no other user. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,7 +112,8 @@ static void fuse_product(fuser *f, leat_node *product)
         return;
     leat_node *act = only_user(f, add);
     bool has_act = act && (leat_node_is(act, "Relu") || leat_node_is(act, "Relu6") ||
-                           leat_node_is(act, "Sigmoid") || leat_node_is(act, "Tanh"));
+                           leat_node_is(act, "Elu") || leat_node_is(act, "Sigmoid") ||
+                           leat_node_is(act, "Tanh"));
     make_fused(f, product, add, bias, has_act ? act : add);
 }
 

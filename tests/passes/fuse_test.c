@@ -50,8 +50,9 @@ static void fused(void)
                          leat_relu6(leat_xw_plus_b(l.x, l.w, l.b)),
                          leat_relu(leat_add(l.b, m)),
                          leat_sigmoid(leat_xw_plus_b(l.x, l.w, l.b)),
-                         leat_tanh(leat_xw_plus_b(l.x, l.w, l.b))};
-        for (int y = 0; y < 6; y++) {
+                         leat_tanh(leat_xw_plus_b(l.x, l.w, l.b)),
+                         leat_elu(leat_xw_plus_b(l.x, l.w, l.b))};
+        for (int y = 0; y < 7; y++) {
             CHECK_INT(fused_nodes(&l, &ys[y], 1, "_FusedMatMul"), 1);
             CHECK_INT(fused_nodes(&l, &ys[y], 1, NULL), 5); /* fed, w, b, this, fetched */
         }

@@ -118,11 +118,6 @@ GRAD(sigmoid_grad, 0.3)
 
 #define FLOAT LEAT_ROW_FLOAT
 #define SOME (LEAT_ROW_FLOAT | LEAT_ROW_INDEX)
-#define GRAD_KERNEL(op_, name)                                                                     \
-    {                                                                                              \
-        .op = op_, .where = {{"T", FLOAT}}, .run = leat_row2_run_same,                             \
-        .state_size = sizeof(leat_row2), .init = init_##name, .flags = LEAT_KERNEL_VIA_FLOAT       \
-    }
 
 const leat_kernel_def leat_cpu_cwise_unary[] = {
     LEAT_ROW1_KERNEL("Abs", FLOAT | LEAT_TYPES_SIGNED, abs),
@@ -159,11 +154,11 @@ const leat_kernel_def leat_cpu_cwise_unary[] = {
     LEAT_ROW1_KERNEL("Floor", FLOAT, floor),
     LEAT_ROW1_KERNEL("Ceil", FLOAT, ceil),
     LEAT_ROW1_KERNEL("Rint", FLOAT, rint),
-    GRAD_KERNEL("InvGrad", reciprocal_grad),
-    GRAD_KERNEL("ReciprocalGrad", reciprocal_grad),
-    GRAD_KERNEL("SqrtGrad", sqrt_grad),
-    GRAD_KERNEL("RsqrtGrad", rsqrt_grad),
-    GRAD_KERNEL("TanhGrad", tanh_grad),
-    GRAD_KERNEL("SigmoidGrad", sigmoid_grad),
+    LEAT_ROW2_SAME_KERNEL("InvGrad", FLOAT, reciprocal_grad),
+    LEAT_ROW2_SAME_KERNEL("ReciprocalGrad", FLOAT, reciprocal_grad),
+    LEAT_ROW2_SAME_KERNEL("SqrtGrad", FLOAT, sqrt_grad),
+    LEAT_ROW2_SAME_KERNEL("RsqrtGrad", FLOAT, rsqrt_grad),
+    LEAT_ROW2_SAME_KERNEL("TanhGrad", FLOAT, tanh_grad),
+    LEAT_ROW2_SAME_KERNEL("SigmoidGrad", FLOAT, sigmoid_grad),
     {0},
 };

@@ -35,7 +35,7 @@ static leat_status fused_init(const leat_node *n, void *state)
         s->act = LEAT_GEMM_RELU;
     } else if (strcmp(act, "Relu6") == 0) {
         s->act = LEAT_GEMM_RELU6;
-    } else if (strcmp(act, "Sigmoid") == 0 || strcmp(act, "Tanh") == 0) {
+    } else if (strcmp(act, "Sigmoid") == 0 || strcmp(act, "Tanh") == 0 || strcmp(act, "Elu") == 0) {
         leat_rows r;
         LEAT_TRY(leat_rows_find(n, act, &r));
         s->row = r.one.fn;

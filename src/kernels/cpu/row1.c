@@ -20,19 +20,23 @@ static void part(void *arg, int64_t begin, int64_t end)
     r->fn(r->x + (size_t)begin * r->x_size, r->y + (size_t)begin * r->y_size, end - begin);
 }
 
-leat_status leat_row1_run(leat_kernel *k)
+void leat_row1_apply(leat_kernel *k, const leat_row1 *r, const leat_tensor *x, leat_tensor *y)
 {
-    const leat_row1 *r = leat_kernel_state(k);
-    const leat_tensor *x = leat_kernel_in(k, 0);
-    leat_tensor *y;
-    LEAT_TRY(leat_kernel_out_over(k, 0, 0, &x->shape, &y));
     if (x->count == 1) {
         r->fn(x->data, y->data, 1);
-        return NULL;
+        return;
     }
     row1_args args = {.fn = r->fn, .x = x->data, .y = y->data};
     args.x_size = leat_dtype_size(x->dtype);
     args.y_size = leat_dtype_size(y->dtype);
     leat_kernel_for(k, x->count, r->unit_ns, part, &args);
+}
+
+leat_status leat_row1_run(leat_kernel *k)
+{
+    const leat_tensor *x = leat_kernel_in(k, 0);
+    leat_tensor *y;
+    LEAT_TRY(leat_kernel_out_over(k, 0, 0, &x->shape, &y));
+    leat_row1_apply(k, leat_kernel_state(k), x, y);
     return NULL;
 }

@@ -19,6 +19,8 @@ typedef struct leat_row1 {
 
 /* A kernel: output 0 has input 0's shape. Its state is a leat_row1. */
 leat_status leat_row1_run(leat_kernel *k) LEAT_MUST_CHECK;
+/* The same on tensors of a kernel that does more than this; y has x's shape. */
+void leat_row1_apply(leat_kernel *k, const leat_row1 *r, const leat_tensor *x, leat_tensor *y);
 void leat_row1_bind(const leat_node *n, const leat_row1_fn *fns, double unit_ns, void *state);
 
 #define LEAT_ROW1_FN(name, T, Y)                                                                   \

@@ -225,6 +225,18 @@ static leat_status error_of(const leat_row2 *r)
     return leat_error(INVALID_ARGUMENT, "%s", r->error ? r->error : "an element has no result");
 }
 
+leat_status leat_row2_apply(leat_kernel *k, const leat_row2 *r, const leat_broadcast *c,
+                            const leat_tensor *a, const leat_tensor *b, leat_tensor *z)
+{
+    if (!c->count)
+        return NULL;
+    walk_args w = {.c = c, .fn = r->fn, .a = a->data, .b = b->data, .z = z->data};
+    w.in_size = (int64_t)leat_dtype_size(a->dtype);
+    w.out_size = (int64_t)leat_dtype_size(z->dtype);
+    leat_kernel_for(k, c->count, r->unit_ns, walk, &w);
+    return atomic_load_explicit(&w.bad, memory_order_relaxed) ? error_of(r) : NULL;
+}
+
 leat_status leat_row2_run(leat_kernel *k)
 {
     const leat_row2 *r = leat_kernel_state(k);
@@ -238,23 +250,23 @@ leat_status leat_row2_run(leat_kernel *k)
     leat_broadcast c;
     LEAT_TRY(leat_broadcast_init(&c, &a->shape, &b->shape));
     LEAT_TRY(out_over_any(k, &c.out, c.count, &z));
-    if (!c.count)
-        return NULL;
-    walk_args w = {.c = &c, .fn = r->fn, .a = a->data, .b = b->data, .z = z->data};
-    w.in_size = (int64_t)leat_dtype_size(a->dtype);
-    w.out_size = (int64_t)leat_dtype_size(z->dtype);
-    leat_kernel_for(k, c.count, r->unit_ns, walk, &w);
-    return atomic_load_explicit(&w.bad, memory_order_relaxed) ? error_of(r) : NULL;
+    return leat_row2_apply(k, r, &c, a, b, z);
+}
+
+leat_status leat_row2_check_same(const char *name, const char *op, const leat_shape *a,
+                                 const leat_shape *b)
+{
+    LEAT_REQUIRE(leat_shape_equal(a, b), INVALID_ARGUMENT,
+                 "Inputs to operation %s of type %s must have the same size and shape.  Input 0: "
+                 "%s != input 1: %s",
+                 name, op, leat_shape_show(a).s, leat_shape_show(b).s);
+    return NULL;
 }
 
 leat_status leat_row2_run_same(leat_kernel *k)
 {
-    const leat_tensor *a = leat_kernel_in(k, 0), *b = leat_kernel_in(k, 1);
-    const char *op = leat_node_op(leat_kernel_node(k));
-    LEAT_REQUIRE(leat_shape_equal(&a->shape, &b->shape), INVALID_ARGUMENT,
-                 "Inputs to operation %s of type %s must have the same size and shape.  Input 0: "
-                 "%s != input 1: %s",
-                 leat_node_name(leat_kernel_node(k)), op, leat_shape_show(&a->shape).s,
-                 leat_shape_show(&b->shape).s);
+    const leat_node *n = leat_kernel_node(k);
+    LEAT_TRY(leat_row2_check_same(leat_node_name(n), leat_node_op(n), &leat_kernel_in(k, 0)->shape,
+                                  &leat_kernel_in(k, 1)->shape));
     return leat_row2_run(k);
 }

@@ -44,6 +44,12 @@ void leat_row2_bind(const leat_node *n, const leat_row2_fn *fns, double unit_ns,
 /* Kernels: inputs 0 and 1 broadcast against each other; or of the same shape. */
 leat_status leat_row2_run(leat_kernel *k) LEAT_MUST_CHECK;
 leat_status leat_row2_run_same(leat_kernel *k) LEAT_MUST_CHECK;
+/* The same on tensors of a kernel that does more than this; z has the shape c->out. */
+leat_status leat_row2_apply(leat_kernel *k, const leat_row2 *r, const leat_broadcast *c,
+                            const leat_tensor *a, const leat_tensor *b,
+                            leat_tensor *z) LEAT_MUST_CHECK;
+leat_status leat_row2_check_same(const char *name, const char *op, const leat_shape *a,
+                                 const leat_shape *b) LEAT_MUST_CHECK;
 
 #define LEAT_ROW2_FN(name, T, Z)                                                                   \
     static bool name##_##T(const void *a_, bool a_one, const void *b_, bool b_one, void *z_,       \
@@ -102,6 +108,12 @@ leat_status leat_row2_run_same(leat_kernel *k) LEAT_MUST_CHECK;
     {                                                                                              \
         .op = op_, .where = {{"T", types}}, .run = leat_row2_run, .state_size = sizeof(leat_row2), \
         .init = init_##name, .flags = LEAT_KERNEL_VIA_FLOAT                                        \
+    }
+/* The same for operands that must have the same shape. */
+#define LEAT_ROW2_SAME_KERNEL(op_, types, name)                                                    \
+    {                                                                                              \
+        .op = op_, .where = {{"T", types}}, .run = leat_row2_run_same,                             \
+        .state_size = sizeof(leat_row2), .init = init_##name, .flags = LEAT_KERNEL_VIA_FLOAT       \
     }
 
 #endif

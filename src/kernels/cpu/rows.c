@@ -15,10 +15,10 @@ leat_status leat_rows_find(const leat_node *n, const char *op, leat_rows *out)
     const leat_kernel_def *def;
     bool via_float;
     LEAT_TRY(leat_kernel_find(&like, "CPU", &def, &via_float));
-    *out = (leat_rows){0};
+    *out = (leat_rows){.same = def->run == leat_row2_run_same};
     if (def->run == leat_row1_run)
         return def->init(&like, &out->one);
-    LEAT_REQUIRE(def->run == leat_row2_run || def->run == leat_row2_run_same, INVALID_ARGUMENT,
+    LEAT_REQUIRE(def->run == leat_row2_run || out->same, INVALID_ARGUMENT,
                  "%s: op %s is not element-wise", n->name, op);
     return def->init(&like, &out->two);
 }

@@ -8,6 +8,7 @@
 typedef struct leat_rows {
     leat_row1 one; /* fn is set in one of the two */
     leat_row2 two;
+    bool same; /* of two, that must have the same shape */
 } leat_rows;
 
 /* The functions of op's own kernel for the dtype T of n. INVALID_ARGUMENT if op is not
