@@ -1,7 +1,7 @@
 /* fused_cwise.c -- _FusedCwise, which passes/fuse_cwise.c makes: a tree of element-wise ops run as
  * one. Step i applies ops[i] to operands[2i] and, if it is not -1, operands[2i + 1]; an operand
- * below num_args is an input, others are the results of earlier steps. Inputs have the output's
- * shape or one element. */
+ * below num_args is an input, others are the results of earlier steps. names[i] is the node that
+ * step i comes from, for messages. */
 #include <leat/extend.h>
 
 static leat_status shape(leat_infer *c)
@@ -19,7 +19,8 @@ const leat_op_def leat_ops_fused_cwise[] = {
     {.name = "_FusedCwise",
      .inputs = "args: num_args * T",
      .outputs = "y: T",
-     .attrs = "T: {float, double}; num_args: int >= 1; ops: list(string); operands: list(int)",
+     .attrs = "T: {float, double}; num_args: int >= 1; ops: list(string); operands: list(int); "
+              "names: list(string) = []",
      .shape = shape,
      .grad = leat_grad_missing},
     {0},

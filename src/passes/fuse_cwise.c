@@ -1,6 +1,7 @@
 /* fuse_cwise.c -- trees of element-wise ops become one _FusedCwise, which passes over the memory
- * once. Only where all shapes are known and nothing broadcasts but single elements, so that no step
- * can fail; values between the ops must have no other user. */
+ * once. Only where nothing is known to be broadcast but single elements; values between the ops
+ * must have no other user. Ranks must be known, dimensions need not (a batch of any size): the
+ * kernel looks at them and falls back to one op after the other. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,11 @@ static const char *const ops[] = {
     "Sign",
     "Floor",
     "Ceil",
+    "Relu",
+    "Relu6",
+    "Elu",
+    "Selu",
+    "Softsign",
     "Add",
     "AddV2",
     "Sub",
@@ -38,6 +44,12 @@ static const char *const ops[] = {
     "RsqrtGrad",
     "ReciprocalGrad",
     "InvGrad",
+    "ReluGrad",
+    "Relu6Grad",
+    "EluGrad",
+    "SeluGrad",
+    "SoftsignGrad",
+    "AddN",
 };
 
 /* A tree in the making: its nodes in the order of execution, and what comes from outside. */
@@ -51,24 +63,43 @@ typedef struct tree {
     const leat_node *root;
 } tree;
 
+/* s may turn out to be whole; a 1 where whole is not known would be repeated. */
+static bool alike(const leat_shape *s, const leat_shape *whole)
+{
+    for (int i = 0; i < whole->rank && s->rank == whole->rank; i++)
+        if (s->dim[i] != whole->dim[i] && s->dim[i] >= 0)
+            return false;
+    return s->rank == whole->rank;
+}
+
 static bool fits(const leat_shape *s, const leat_shape *whole)
 {
-    return leat_shape_known(s) &&
-           (leat_shape_equal(s, whole) || (leat_shape_count(s) == 1 && s->rank <= whole->rank));
+    return alike(s, whole) ||
+           (leat_shape_known(s) && leat_shape_count(s) == 1 && s->rank <= whole->rank);
+}
+
+static bool is_listed(const leat_node *n)
+{
+    for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
+        if (leat_node_is(n, ops[i]))
+            return true;
+    return false;
 }
 
 static bool eligible(const leat_node *n)
 {
-    bool listed = false;
-    for (size_t i = 0; i < sizeof(ops) / sizeof(*ops) && !listed; i++)
-        listed = leat_node_is(n, ops[i]);
-    if (!listed || n->dead || !leat_node_is_pure(n) || !leat_shape_known(&n->out_shapes[0]) ||
-        (n->out_types[0] != LEAT_FLOAT && n->out_types[0] != LEAT_DOUBLE) ||
-        leat_shape_count(&n->out_shapes[0]) == 0)
+    if (!is_listed(n) || n->dead || !leat_node_is_pure(n) ||
+        (n->out_types[0] != LEAT_FLOAT && n->out_types[0] != LEAT_DOUBLE))
+        return false;
+    const leat_shape *whole = &n->out_shapes[0];
+    bool known = leat_shape_known(whole), sum = leat_node_is(n, "AddN");
+    if (whole->rank < 0 || (known && leat_shape_count(whole) == 0) ||
+        (sum && (!known || n->n_in < 2))) /* a sum's shapes must be the same: nobody else checks */
         return false;
     for (int i = 0; i < n->n_in; i++) {
         leat_shape s = leat_out_shape(n->in[i]);
-        if (!fits(&s, &n->out_shapes[0]) || leat_dtype_is_ref(leat_out_dtype(n->in[i])))
+        if (!fits(&s, whole) || leat_dtype_is_ref(leat_out_dtype(n->in[i])) ||
+            (sum && !leat_shape_equal(&s, whole)))
             return false;
     }
     return true;
@@ -79,7 +110,7 @@ static bool joins(const tree *t, const leat_node *n, const leat_node *user)
     return !t->inside[n->id] && !n->wanted && eligible(n) && n->n_controls == 0 &&
            t->uses.at[n->id + 1] - t->uses.at[n->id] == 1 &&
            t->uses.v[t->uses.at[n->id]].input >= 0 && strcmp(n->device, user->device) == 0 &&
-           leat_shape_equal(&n->out_shapes[0], &t->root->out_shapes[0]);
+           alike(&n->out_shapes[0], &t->root->out_shapes[0]);
 }
 
 static void add_node(tree *t, leat_node *n)
@@ -137,22 +168,37 @@ static int arg_of(tree *t, leat_out x)
     return t->n_args++;
 }
 
+/* A sum of more than two is a step for each of the others. */
+static int steps_of(const leat_node *n)
+{
+    return n->n_in > 2 ? n->n_in - 1 : 1;
+}
+
+static int count_steps(const tree *t)
+{
+    int n = 0;
+    for (int i = 0; i < t->n; i++)
+        n += steps_of(t->nodes[i]);
+    return n;
+}
+
 /* step_of: by id, 1 + the step that computes a node of the tree, else 0. */
 static void fill_operands(tree *t, const int *step_of, int64_t *operands)
 {
     for (int pass = 0; pass < 2; pass++) /* first the arguments, whose number the rest needs */
-        for (int i = 0; i < t->n; i++) {
+        for (int i = 0, at = 0; i < t->n; i++) {
             const leat_node *n = t->nodes[i];
-            for (int o = 0; o < 2; o++) {
-                int from = o < n->n_in ? step_of[n->in[o].node->id] : -1;
-                bool step = from > 0;
-                if (o >= n->n_in)
-                    operands[2 * i + o] = -1;
-                else if (!step)
-                    operands[2 * i + o] = arg_of(t, n->in[o]);
-                else
-                    operands[2 * i + o] = t->n_args + from - 1;
-            }
+            for (int k = 0; k < steps_of(n); k++, at++)
+                for (int o = 0; o < 2; o++) {
+                    int in = k + o, from = in < n->n_in ? step_of[n->in[in].node->id] : 0;
+                    int64_t *to = &operands[2 * at + o];
+                    if (k > 0 && o == 0)
+                        *to = t->n_args + at - 1; /* the sum so far */
+                    else if (in >= n->n_in)
+                        *to = -1;
+                    else
+                        *to = from ? t->n_args + from - 1 : arg_of(t, n->in[in]);
+                }
         }
 }
 
@@ -160,20 +206,32 @@ static void make_fused(tree *t, int *step_of)
 {
     leat_node *last = t->nodes[t->n - 1];
     leat_arena *a = &last->graph->arena;
-    int64_t *operands = leat_arena_array(a, int64_t, 2 * t->n);
-    const char **names = leat_arena_array(a, const char *, t->n);
-    int *sizes = leat_arena_array(a, int, t->n);
-    for (int i = 0; i < t->n; i++) {
-        step_of[t->nodes[i]->id] = i + 1;
-        names[i] = t->nodes[i]->op->def->name;
-        sizes[i] = (int)strlen(names[i]);
+    int n_steps = count_steps(t);
+    int64_t *operands = leat_arena_array(a, int64_t, 2 * n_steps);
+    const char **list = leat_arena_array(a, const char *, 2 * n_steps), **names = list + n_steps;
+    int *sizes = leat_arena_array(a, int, 2 * n_steps), *name_sizes = sizes + n_steps;
+    for (int i = 0, at = 0; i < t->n; i++) {
+        for (int k = 0; k < steps_of(t->nodes[i]); k++, at++) {
+            list[at] = t->nodes[i]->op->def->name;
+            if (strcmp(list[at], "AddN") == 0)
+                list[at] = "AddV2";
+            sizes[at] = (int)strlen(list[at]);
+            names[at] = t->nodes[i]->name;
+            name_sizes[at] = (int)strlen(names[at]);
+        }
+        step_of[t->nodes[i]->id] = at;
     }
     fill_operands(t, step_of, operands);
     const leat_attr attrs[] = {
         {.name = "T", .kind = LEAT_ARG_TYPE, .i = last->out_types[0]},
         {.name = "num_args", .kind = LEAT_ARG_INT, .i = t->n_args},
-        {.name = "ops", .kind = LEAT_ARG_STRINGS, .n = t->n, .strings = names, .sizes = sizes},
-        {.name = "operands", .kind = LEAT_ARG_INTS, .n = 2 * t->n, .ints = operands},
+        {.name = "ops", .kind = LEAT_ARG_STRINGS, .n = n_steps, .strings = list, .sizes = sizes},
+        {.name = "operands", .kind = LEAT_ARG_INTS, .n = 2 * n_steps, .ints = operands},
+        {.name = "names",
+         .kind = LEAT_ARG_STRINGS,
+         .n = n_steps,
+         .strings = names,
+         .sizes = name_sizes},
     };
     for (int i = 0; i < t->n; i++)
         step_of[t->nodes[i]->id] = 0;
