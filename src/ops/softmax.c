@@ -89,6 +89,13 @@ static leat_status sparse_xent_grad(leat_grad *g)
     return leat_grad_in(g, 0, scale_rows(leat_grad_out(g, 0), back));
 }
 
+static leat_status rows_shape(leat_infer *c)
+{
+    leat_infer_out(c, 0,
+                   leat_node_bool(leat_infer_node(c), "scalar") ? leat_shape() : leat_shape(1));
+    return NULL;
+}
+
 #define FLOATS "T: {half, bfloat16, float, double}"
 
 const leat_op_def leat_ops_softmax[] = {
@@ -128,6 +135,13 @@ const leat_op_def leat_ops_softmax[] = {
      .outputs = "loss: T, backprop: T",
      .attrs = FLOATS "; Tlabels: {int32, int64} = DT_INT64",
      .shape = sparse_xent_shape,
+     .grad = leat_grad_missing},
+    /* Also: how many losses there will be, as a vector of one element or a scalar. */
+    {.name = "_CrossEntropyRows",
+     .inputs = "features: T, labels: Tlabels",
+     .outputs = "output: out_type",
+     .attrs = FLOATS "; Tlabels: type; out_type: {int32, int64} = DT_INT32; scalar: bool = false",
+     .shape = rows_shape,
      .grad = leat_grad_missing},
     {0},
 };

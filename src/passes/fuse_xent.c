@@ -1,7 +1,9 @@
 /* fuse_xent.c -- the gradient of a softmax cross entropy is its second output times the gradient
  * that comes from above, row by row: Mul(g, xent:1), g a column. Where g does not depend on the
  * cross entropy itself (it seldom does: most often it is one over the batch), the product is made
- * while the row is at hand. */
+ * while the row is at hand. If the batch is not known, g is made from the loss's shape, not from
+ * its values; such Shape and Size nodes then look at what the cross entropy is made from instead.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +19,26 @@ static const char *scaled_form(const leat_node *n)
                : NULL;
 }
 
-/* n is above x, or x itself. */
-static bool depends(const leat_graph *g, const leat_node *x, const leat_node *n)
+/* x is the losses, one for each row, perhaps reshaped to the same. */
+static bool is_loss(leat_out x, const leat_node *xent)
+{
+    while (x.node != xent &&
+           (leat_node_is(x.node, "Reshape") || leat_node_is(x.node, "Identity")) &&
+           leat_out_shape(x).rank == 1)
+        x = x.node->in[0];
+    return x.node == xent && x.index == 0;
+}
+
+static bool asks_for_shape(const leat_node *n, const leat_node *xent)
+{
+    return (leat_node_is(n, "Shape") || leat_node_is(n, "Size")) && is_loss(n->in[0], xent) &&
+           leat_out_shape(n->in[0]).rank == 1;
+}
+
+/* Whether x needs n, or is it, for more than the shape of the losses; if not, shapes gets the nodes
+ * that ask for that. */
+static bool depends(const leat_graph *g, const leat_node *x, const leat_node *n,
+                    const leat_node **shapes, int *n_shapes)
 {
     bool *seen = leat_new_array(bool, g->n_nodes + 1), found = false;
     const leat_node **stack = leat_new_array(const leat_node *, g->n_nodes + 1);
@@ -27,8 +47,11 @@ static bool depends(const leat_graph *g, const leat_node *x, const leat_node *n)
     seen[x->id] = true;
     while (top && !found) {
         const leat_node *at = stack[--top];
+        bool shape = asks_for_shape(at, n);
         found = at == n;
-        for (int i = 0; i < at->n_in + at->n_controls; i++) {
+        if (shape)
+            shapes[(*n_shapes)++] = at;
+        for (int i = shape ? at->n_in : 0; i < at->n_in + at->n_controls; i++) {
             const leat_node *from = i < at->n_in ? at->in[i].node : at->controls[i - at->n_in];
             if (from && !seen[from->id]) {
                 seen[from->id] = true;
@@ -56,24 +79,47 @@ static leat_node *product_of(const leat_uses *u, const leat_node *xent)
     return found;
 }
 
-/* x has one element for each row of what it is multiplied with, or one for all. */
+/* x has, as far as is known, one element for each row of what it is multiplied with, or one for
+ * all.
+ */
 static bool is_column(leat_out x, const leat_shape *rows)
 {
     leat_shape s = leat_out_shape(x);
-    return s.rank == 2 && s.dim[1] == 1 && rows->rank == 2 && s.dim[0] > 0 &&
-           (s.dim[0] == rows->dim[0] || s.dim[0] == 1);
+    return s.rank == 2 && s.dim[1] == 1 && rows->rank == 2 && s.dim[0] != 0 &&
+           (s.dim[0] < 0 || rows->dim[0] < 0 || s.dim[0] == rows->dim[0] || s.dim[0] == 1);
 }
 
-static void fuse(leat_compile *c, const leat_uses *u, leat_node *xent)
+/* A Shape or Size of the losses becomes one that asks for the rows of logits and labels. */
+static void ask_inputs(leat_node *n, const leat_node *xent)
+{
+    leat_arena *a = &n->graph->arena;
+    const leat_attr attrs[] = {
+        {.name = "T", .kind = LEAT_ARG_TYPE, .i = xent->out_types[0]},
+        {.name = "Tlabels",
+         .kind = LEAT_ARG_TYPE,
+         .i = leat_dtype_base(leat_out_dtype(xent->in[1]))},
+        {.name = "out_type", .kind = LEAT_ARG_TYPE, .i = n->out_types[0]},
+        {.name = "scalar", .kind = LEAT_ARG_BOOL, .i = leat_node_is(n, "Size")},
+    };
+    for (int i = 0; i < n->n_attrs; i++)
+        leat_attr_release(&n->attrs[i]);
+    n->op = leat_op_find("_CrossEntropyRows");
+    n->attrs = leat_arena_memdup(a, attrs, sizeof(attrs));
+    n->n_attrs = sizeof(attrs) / sizeof(*attrs);
+    n->in = leat_arena_memdup(a, xent->in, sizeof(*n->in) * 2);
+    n->n_in = 2;
+}
+
+static void fuse(leat_compile *c, const leat_uses *u, leat_node *xent, const leat_node **shapes)
 {
     leat_node *mul = product_of(u, xent);
     const leat_target *d = leat_pass_device(c, xent);
     if (!mul || mul->dead || mul->n_controls || mul->wanted || !d ||
         strcmp(mul->device, xent->device) != 0 || !leat_node_is_pure(xent))
         return;
-    int other = mul->in[0].node == xent && mul->in[0].index == 1 ? 1 : 0;
+    int other = mul->in[0].node == xent && mul->in[0].index == 1 ? 1 : 0, n_shapes = 0;
     leat_out g = mul->in[other];
-    if (!is_column(g, &xent->out_shapes[1]) || depends(c->graph, g.node, xent))
+    if (!is_column(g, &xent->out_shapes[1]) || depends(c->graph, g.node, xent, shapes, &n_shapes))
         return;
     leat_node made = *xent;
     made.op = leat_op_find(scaled_form(xent));
@@ -83,6 +129,8 @@ static void fuse(leat_compile *c, const leat_uses *u, leat_node *xent)
     made.in[2] = g;
     if (!c->has_kernel(&made, d->parsed.type))
         return;
+    for (int i = 0; i < n_shapes; i++)
+        ask_inputs(c->graph->nodes[shapes[i]->id], xent);
     *xent = made;
     leat_replace_uses(u, (leat_out){mul, 0}, (leat_out){xent, 1});
     leat_replace_controls(u, mul, xent);
@@ -91,13 +139,15 @@ static void fuse(leat_compile *c, const leat_uses *u, leat_node *xent)
 
 leat_status leat_pass_fuse_xent(leat_compile *c)
 {
+    const leat_node **shapes = leat_new_array(const leat_node *, c->graph->n_nodes + 1);
     for (int i = 0; i < c->graph->n_nodes; i++) {
         leat_node *n = c->graph->nodes[i];
         if (n->dead || !scaled_form(n))
             continue;
         leat_uses u = leat_uses_of(c->graph);
-        fuse(c, &u, n);
+        fuse(c, &u, n, shapes);
         leat_uses_free(&u);
     }
+    free(shapes);
     return NULL;
 }

@@ -93,20 +93,52 @@ static void xent_part(void *arg, int64_t begin, int64_t end)
         xent_rows_double(a, begin, end);
 }
 
+/* One row, many scales: they are repeated against each other, as Mul would. */
+static bool scales_repeat(const xent_args *a)
+{
+    return a->scale && a->batch == 1 && a->scale->count != 1;
+}
+
 static leat_status xent_outputs(leat_kernel *k, xent_args *a)
 {
     if (leat_kernel_inputs(k) == 3) {
         a->scale = leat_kernel_in(k, 2);
-        LEAT_REQUIRE(a->scale->count == a->batch || a->scale->count == 1, INVALID_ARGUMENT,
-                     "Incompatible shapes: [%lld,1] vs. [%lld,%lld]", (long long)a->scale->count,
-                     (long long)a->batch, (long long)a->classes);
+        LEAT_REQUIRE(a->scale->count == a->batch || a->scale->count == 1 || a->batch == 1,
+                     INVALID_ARGUMENT, "Incompatible shapes: [%lld,1] vs. [%lld,%lld]",
+                     (long long)a->scale->count, (long long)a->batch, (long long)a->classes);
     }
     leat_shape batch = {.rank = 1, .dim = {a->batch}};
     leat_shape both = {.rank = 2, .dim = {a->batch, a->classes}};
     LEAT_TRY(leat_kernel_out(k, 0, &batch, &a->loss));
+    if (scales_repeat(a))
+        return leat_kernel_temp(k, a->logits->dtype, &both, &a->back);
     return a->logits_step == 1 && a->logits_row == a->classes
                ? leat_kernel_out_over(k, 1, 0, &both, &a->back)
                : leat_kernel_out(k, 1, &both, &a->back);
+}
+
+static leat_status xent_compute(leat_kernel *k, xent_args *a)
+{
+    const leat_tensor *scale = a->scale;
+    bool repeat = scales_repeat(a);
+    if (repeat)
+        a->scale = NULL;
+    if (a->classes == 0)
+        memset(a->loss->data, 0, (size_t)a->batch * leat_dtype_size(a->loss->dtype));
+    else
+        leat_kernel_for(k, a->batch, 10 + 2 * (double)a->classes, xent_part, a);
+    if (!repeat)
+        return NULL;
+    leat_shape all = {.rank = 2, .dim = {scale->count, a->classes}};
+    leat_tensor *y;
+    LEAT_TRY(leat_kernel_out(k, 1, &all, &y));
+    for (int64_t i = 0; i < scale->count; i++)
+        for (int64_t c = 0; c < a->classes; c++)
+            if (y->dtype == LEAT_FLOAT)
+                AT(float, y)[i * a->classes + c] = AT(float, a->back)[c] * AT(float, scale)[i];
+            else
+                AT(double, y)[i * a->classes + c] = AT(double, a->back)[c] * AT(double, scale)[i];
+    return NULL;
 }
 
 /* How far apart rows and classes of t are when it is broadcast to (batch, classes). */
@@ -136,11 +168,7 @@ static leat_status xent(leat_kernel *k)
     xent_steps(a.logits, &a.logits_row, &a.logits_step);
     xent_steps(a.labels, &a.labels_row, &a.labels_step);
     LEAT_TRY(xent_outputs(k, &a));
-    if (a.classes == 0)
-        memset(a.loss->data, 0, (size_t)a.batch * leat_dtype_size(a.loss->dtype));
-    else
-        leat_kernel_for(k, a.batch, 10 + 2 * (double)a.classes, xent_part, &a);
-    return NULL;
+    return xent_compute(k, &a);
 }
 
 static leat_status check_labels(const leat_tensor *labels, int64_t classes)
@@ -183,7 +211,28 @@ static leat_status sparse_xent(leat_kernel *k)
     a.sparse = true;
     LEAT_TRY(check_labels(a.labels, a.classes));
     LEAT_TRY(xent_outputs(k, &a));
-    leat_kernel_for(k, a.batch, 10 + 2 * (double)a.classes, xent_part, &a);
+    return xent_compute(k, &a);
+}
+
+/* The number of losses, from logits and labels alone. What does not fit together is the cross
+ * entropy's to refuse. */
+static leat_status xent_rows(leat_kernel *k)
+{
+    int64_t rows = 1;
+    for (int i = 0; i < 2; i++) {
+        const leat_shape *s = &leat_kernel_in(k, i)->shape;
+        rows = s->rank == 2 && s->dim[0] != 1 ? s->dim[0] : rows;
+    }
+    leat_shape shape = {.rank = !leat_node_bool(leat_kernel_node(k), "scalar"), .dim = {1}};
+    leat_tensor *y;
+    LEAT_TRY(leat_kernel_out(k, 0, &shape, &y));
+    if (y->dtype == LEAT_INT64) {
+        AT(int64_t, y)[0] = rows;
+        return NULL;
+    }
+    LEAT_REQUIRE(rows < INT32_MAX, INVALID_ARGUMENT,
+                 "Shape output type is 32-bit  but dim 0 is %lld", (long long)rows);
+    AT(int32_t, y)[0] = (int32_t)rows;
     return NULL;
 }
 
@@ -200,5 +249,6 @@ const leat_kernel_def leat_cpu_softmax[] = {
     KERNEL("SparseSoftmaxCrossEntropyWithLogits", sparse_xent),
     KERNEL("_ScaledSoftmaxCrossEntropyWithLogits", xent),
     KERNEL("_ScaledSparseSoftmaxCrossEntropyWithLogits", sparse_xent),
+    {.op = "_CrossEntropyRows", .run = xent_rows},
     {0},
 };
