@@ -1,12 +1,9 @@
 /* queue.h -- queues of tuples of tensors, and what waits at them.
  *
- * 1. Whoever wants to put or take something is an attempt, in a list in the order of arrival; the
- *    first of a list is served as far as possible before the second is looked at. Closing stands
+ * 1. Whoever wants to put or take something is an attempt, in a line in the order of arrival; the
+ *    first of a line is served as far as possible before the second is looked at. Closing stands
  *    in line with what is put.
- * 2. No thread waits. Whoever changes a queue serves the attempts that this lets go on, and calls
- *    their kernels' done after the lock is released.
- * 3. An attempt is finished by whoever takes it out of its list, with the lock held: the server,
- *    or the cancellation of its step.
+ * 2. Whoever changes a queue serves the attempts that this lets go on (waiter.h).
  */
 #ifndef LEAT_CPU_QUEUE_H
 #define LEAT_CPU_QUEUE_H
@@ -15,7 +12,7 @@
 
 #include "kernels/cpu/philox.h"
 #include "kernels/cpu/resource_op.h"
-#include "runtime/step.h"
+#include "kernels/cpu/waiter.h"
 
 typedef enum leat_queue_kind {
     LEAT_QUEUE_FIFO,
@@ -33,24 +30,15 @@ typedef enum leat_attempt_kind {
     LEAT_TAKE_UP_TO, /* a batch of n, or of what is left in a closed queue */
 } leat_attempt_kind;
 
+enum { LEAT_ATTEMPT_FEW = 8 };
 typedef struct leat_attempt {
+    leat_waiter base;
     leat_attempt_kind kind;
-    leat_kernel *kernel;
-    struct leat_queue *queue;         /* shared */
-    struct leat_attempt *next, *prev; /* of the queue's list, or of those to be finished */
-    bool waiting;                     /* in the queue's list; guarded by its lock */
-    bool cancellable;                 /* cancel is registered with the step */
-    atomic_int refs;                  /* the finisher's and the cancellation's */
-    leat_cancel cancel;
     int64_t wanted;       /* elements still to be put or taken */
-    leat_tensor **taken;  /* elements taken so far, a tuple after the other */
+    leat_tensor **taken;  /* elements taken so far, a tuple after the other; few, or allocated */
     int64_t n_taken, cap; /* elements */
-    leat_status status;
+    leat_tensor *few[LEAT_ATTEMPT_FEW];
 } leat_attempt;
-
-typedef struct leat_attempts {
-    leat_attempt *first, *last;
-} leat_attempts;
 
 typedef struct leat_queue {
     leat_resource base;
@@ -67,7 +55,7 @@ typedef struct leat_queue {
     int64_t head, count, cap;
     leat_philox philox;
     leat_philox_single random; /* draws from philox */
-    leat_attempts puts, takes;
+    leat_line puts, takes;     /* of leat_attempt */
 } leat_queue;
 
 extern const leat_resource_type leat_queue_type;

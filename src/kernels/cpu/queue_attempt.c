@@ -2,44 +2,23 @@
 #include <stdlib.h>
 
 #include "core/alloc.h"
-#include "core/block.h"
 #include "kernels/cpu/queue.h"
 
-enum { FEW = 8 }; /* components of an element whose tuple is on the stack */
-
-/* ---- Lists ---- */
-
-static void append(leat_attempts *l, leat_attempt *a)
-{
-    a->next = NULL;
-    a->prev = l->last;
-    if (l->last)
-        l->last->next = a;
-    else
-        l->first = a;
-    l->last = a;
-}
-
-static void unlink_attempt(leat_attempts *l, leat_attempt *a)
-{
-    if (a->prev)
-        a->prev->next = a->next;
-    else
-        l->first = a->next;
-    if (a->next)
-        a->next->prev = a->prev;
-    else
-        l->last = a->prev;
-}
+enum { FEW = LEAT_ATTEMPT_FEW };
 
 static bool puts_something(const leat_attempt *a)
 {
     return a->kind <= LEAT_CLOSE;
 }
 
-static leat_attempts *line_of(leat_attempt *a)
+static leat_queue *queue_of(const leat_attempt *a)
 {
-    return puts_something(a) ? &a->queue->puts : &a->queue->takes;
+    return (leat_queue *)a->base.resource;
+}
+
+static leat_line *line_of(leat_attempt *a)
+{
+    return puts_something(a) ? &queue_of(a)->puts : &queue_of(a)->takes;
 }
 
 /* ---- Serving; with the lock held ---- */
@@ -56,17 +35,17 @@ typedef enum result { STUCK, PROGRESS, COMPLETE } result;
 
 static leat_status put_element(leat_attempt *a)
 {
-    leat_queue *q = a->queue;
+    leat_queue *q = queue_of(a);
     leat_tensor *few[FEW], **tuple = few;
     if (q->n > FEW)
         tuple = leat_new_array(leat_tensor *, q->n);
     leat_status s = NULL;
     if (a->kind == LEAT_PUT) {
         for (int i = 0; i < q->n; i++)
-            tuple[i] = leat_tensor_ref(leat_kernel_in(a->kernel, i + 1));
+            tuple[i] = leat_tensor_ref(leat_kernel_in(a->base.kernel, i + 1));
     } else {
-        int64_t rows = leat_kernel_in(a->kernel, 1)->shape.dim[0];
-        s = leat_queue_slice(q, a->kernel, rows - a->wanted, tuple);
+        int64_t rows = leat_kernel_in(a->base.kernel, 1)->shape.dim[0];
+        s = leat_queue_slice(q, a->base.kernel, rows - a->wanted, tuple);
     }
     if (!s)
         leat_queue_push(q, tuple);
@@ -77,11 +56,12 @@ static leat_status put_element(leat_attempt *a)
 
 static result serve_put(leat_attempt *a)
 {
-    leat_queue *q = a->queue;
+    leat_queue *q = queue_of(a);
     if (q->closed) {
-        a->status = a->kind == LEAT_CLOSE
-                        ? leat_error(CANCELLED, "Queue '%s' is already closed.", q->name)
-                        : leat_error(CANCELLED, "%s '%s' is closed.", kind_name(q, false), q->name);
+        a->base.status =
+            a->kind == LEAT_CLOSE
+                ? leat_error(CANCELLED, "Queue '%s' is already closed.", q->name)
+                : leat_error(CANCELLED, "%s '%s' is closed.", kind_name(q, false), q->name);
         return COMPLETE;
     }
     if (a->kind == LEAT_CLOSE) {
@@ -90,8 +70,8 @@ static result serve_put(leat_attempt *a)
     }
     result r = STUCK;
     while (q->count < q->capacity) {
-        a->status = put_element(a);
-        if (a->status || --a->wanted == 0)
+        a->base.status = put_element(a);
+        if (a->base.status || --a->wanted == 0)
             return COMPLETE;
         r = PROGRESS;
     }
@@ -100,10 +80,14 @@ static result serve_put(leat_attempt *a)
 
 static void take_element(leat_attempt *a)
 {
-    leat_queue *q = a->queue;
+    leat_queue *q = queue_of(a);
     if (a->n_taken == a->cap) {
-        a->cap = a->cap ? a->cap * 2 : a->wanted < 64 ? a->wanted : 64;
-        a->taken = leat_xrealloc(a->taken, sizeof(*a->taken) * (size_t)(a->cap * q->n));
+        a->cap = a->cap ? a->cap * 2 : 4;
+        bool few = a->taken == a->few;
+        a->taken =
+            leat_xrealloc(few ? NULL : a->taken, sizeof(*a->taken) * (size_t)(a->cap * q->n));
+        if (few)
+            memcpy(a->taken, a->few, sizeof(*a->taken) * (size_t)(a->n_taken * q->n));
     }
     leat_queue_pop(q, a->taken + a->n_taken * q->n);
     a->n_taken++;
@@ -113,16 +97,16 @@ static void take_element(leat_attempt *a)
 /* The queue is closed and has too few elements: those that were taken go back. */
 static result serve_rest(leat_attempt *a)
 {
-    leat_queue *q = a->queue;
+    leat_queue *q = queue_of(a);
     int64_t had = q->count;
     leat_queue_unpop(q, a->taken, a->n_taken);
     a->n_taken = 0;
     if (a->kind != LEAT_TAKE_UP_TO || q->count == 0) {
-        a->status = leat_error(OUT_OF_RANGE,
-                               "%s '%s' is closed and has insufficient elements (requested %lld, "
-                               "current size %lld)",
-                               kind_name(q, a->kind != LEAT_TAKE), q->name, (long long)a->wanted,
-                               (long long)had);
+        a->base.status = leat_error(
+            OUT_OF_RANGE,
+            "%s '%s' is closed and has insufficient elements (requested %lld, "
+            "current size %lld)",
+            kind_name(q, a->kind != LEAT_TAKE), q->name, (long long)a->wanted, (long long)had);
         return COMPLETE;
     }
     a->wanted = q->count;
@@ -133,7 +117,7 @@ static result serve_rest(leat_attempt *a)
 
 static result serve_take(leat_attempt *a)
 {
-    leat_queue *q = a->queue;
+    leat_queue *q = queue_of(a);
     if (q->closed && q->count < a->wanted)
         return serve_rest(a);
     /* A batch by priority is sorted only if all of it is taken at once. */
@@ -150,23 +134,22 @@ static result serve_take(leat_attempt *a)
     return r;
 }
 
-static bool serve(leat_attempts *line, leat_attempts *finished)
+static bool serve(leat_line *line, leat_line *finished)
 {
     bool progress = false;
     while (line->first) {
-        leat_attempt *a = line->first;
+        leat_attempt *a = (leat_attempt *)line->first;
         result r = puts_something(a) ? serve_put(a) : serve_take(a);
         progress |= r != STUCK;
         if (r != COMPLETE)
             break;
-        unlink_attempt(line, a);
-        a->waiting = false;
-        append(finished, a);
+        leat_line_take(line, &a->base);
+        leat_line_done(finished, &a->base);
     }
     return progress;
 }
 
-static void serve_all(leat_queue *q, leat_attempts *finished)
+static void serve_all(leat_queue *q, leat_line *finished)
 {
     bool progress;
     do {
@@ -176,108 +159,80 @@ static void serve_all(leat_queue *q, leat_attempts *finished)
 }
 
 /* Elements that it took already go back; those that it put stay. */
-static void cancel_locked(leat_attempt *a, leat_attempts *finished)
+static void cancel_locked(leat_attempt *a, leat_line *finished)
 {
-    leat_queue_unpop(a->queue, a->taken, a->n_taken);
+    leat_queue_unpop(queue_of(a), a->taken, a->n_taken);
     a->n_taken = 0;
-    unlink_attempt(line_of(a), a);
-    a->waiting = false;
-    a->status = leat_error(CANCELLED, "%s operation was cancelled",
-                           puts_something(a) ? "Enqueue" : "Dequeue");
-    append(finished, a);
+    leat_line_take(line_of(a), &a->base);
+    a->base.status = leat_error(CANCELLED, "%s operation was cancelled",
+                                puts_something(a) ? "Enqueue" : "Dequeue");
+    leat_line_done(finished, &a->base);
 }
 
-/* ---- Finishing; with the lock released ---- */
+/* ---- What a waiter does; with the lock released ---- */
 
-static void unref(leat_attempt *a)
+static void cancelled(leat_waiter *w)
 {
-    if (atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) != 1)
-        return;
-    leat_resource_unref(&a->queue->base);
-    leat_block_free(a, sizeof(*a));
+    leat_attempt *a = (leat_attempt *)w;
+    leat_queue *q = queue_of(a);
+    leat_line finished = {0};
+    pthread_mutex_lock(&q->lock);
+    if (w->waiting) {
+        cancel_locked(a, &finished);
+        serve_all(q, &finished);
+    }
+    pthread_mutex_unlock(&q->lock);
+    leat_line_finish(&finished);
 }
 
 /* What was taken becomes the kernel's outputs. */
-static void give(leat_attempt *a)
+static void give(leat_waiter *w)
 {
-    leat_queue *q = a->queue;
-    leat_tensor **t = a->taken;
-    if (!a->status && a->kind == LEAT_TAKE) {
+    leat_attempt *a = (leat_attempt *)w;
+    leat_queue *q = queue_of(a);
+    if (!w->status && a->kind == LEAT_TAKE) {
         for (int i = 0; i < q->n; i++)
-            leat_kernel_set(a->kernel, i, t[i]);
+            leat_kernel_set(w->kernel, i, a->taken[i]);
         a->n_taken = 0;
-    } else if (!a->status && !puts_something(a)) {
-        a->status = leat_queue_batch(q, a->kernel, t, a->n_taken);
+    } else if (!w->status && !puts_something(a)) {
+        w->status = leat_queue_batch(q, w->kernel, a->taken, a->n_taken);
     }
     for (int64_t i = 0; i < a->n_taken * q->n; i++)
-        leat_tensor_unref(t[i]);
-    free(t);
+        leat_tensor_unref(a->taken[i]);
+    if (a->taken != a->few)
+        free(a->taken);
 }
 
-static void finish(leat_attempts *finished)
-{
-    for (leat_attempt *a = finished->first, *next; a; a = next) {
-        next = a->next;
-        if (a->cancellable && leat_step_off_cancel(a->kernel->step, &a->cancel))
-            unref(a); /* it will not be called */
-        give(a);
-        leat_kernel_done(a->kernel, a->status);
-        unref(a);
-    }
-}
-
-static void cancelled(void *arg)
-{
-    leat_attempt *a = arg;
-    leat_queue *q = a->queue;
-    leat_attempts finished = {0};
-    pthread_mutex_lock(&q->lock);
-    if (a->waiting) {
-        cancel_locked(a, &finished);
-        serve_all(q, &finished); /* those behind it */
-    }
-    pthread_mutex_unlock(&q->lock);
-    finish(&finished);
-    unref(a);
-}
-
-/* ---- */
+static const leat_waiter_ops ops = {
+    .size = sizeof(leat_attempt), .give = give, .cancelled = cancelled};
 
 void leat_queue_attempt(leat_queue *q, leat_kernel *k, leat_attempt_kind kind, int64_t wanted)
 {
-    leat_attempt *a = leat_block_alloc(sizeof(*a));
-    *a = (leat_attempt){.kind = kind,
-                        .kernel = k,
-                        .queue = q,
-                        .waiting = true,
-                        .wanted = wanted,
-                        .cancel = {.fn = cancelled, .arg = a}};
-    atomic_init(&a->refs, 1);
-    leat_attempts finished = {0};
+    leat_attempt *a = leat_waiter_new(&ops, k, &q->base);
+    a->kind = kind;
+    a->wanted = wanted;
+    a->taken = a->few;
+    a->cap = FEW / q->n;
+    leat_line finished = {0};
     pthread_mutex_lock(&q->lock);
-    append(line_of(a), a);
+    leat_line_add(line_of(a), &a->base);
     serve_all(q, &finished);
-    if (a->waiting) {
-        atomic_store(&a->refs, 2);
-        a->cancellable = leat_step_on_cancel(k->step, &a->cancel);
-        if (!a->cancellable) {
-            atomic_store(&a->refs, 1);
-            cancel_locked(a, &finished);
-            serve_all(q, &finished);
-        }
+    if (a->base.waiting && !leat_waiter_watch(&a->base)) {
+        cancel_locked(a, &finished);
+        serve_all(q, &finished);
     }
     pthread_mutex_unlock(&q->lock);
-    finish(&finished);
+    leat_line_finish(&finished);
 }
 
 void leat_queue_close_now(leat_queue *q)
 {
-    leat_attempts finished = {0};
+    leat_line finished = {0};
     pthread_mutex_lock(&q->lock);
     q->closed = true;
     while (q->puts.first)
-        cancel_locked(q->puts.first, &finished);
+        cancel_locked((leat_attempt *)q->puts.first, &finished);
     serve_all(q, &finished);
     pthread_mutex_unlock(&q->lock);
-    finish(&finished);
+    leat_line_finish(&finished);
 }

@@ -1,0 +1,84 @@
+/* waiter.c -- see waiter.h. */
+#include "kernels/cpu/waiter.h"
+
+#include <stdlib.h>
+
+#include "core/block.h"
+
+static void unref(leat_waiter *w)
+{
+    if (atomic_fetch_sub_explicit(&w->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    leat_resource_unref(w->resource);
+    leat_block_free(w, w->ops->size);
+}
+
+static void cancelled(void *arg)
+{
+    leat_waiter *w = arg;
+    w->ops->cancelled(w);
+    unref(w);
+}
+
+void *leat_waiter_new(const leat_waiter_ops *ops, leat_kernel *k, leat_resource *r)
+{
+    leat_waiter *w = leat_block_alloc(ops->size);
+    memset((void *)w, 0, ops->size);
+    w->ops = ops;
+    w->kernel = k;
+    w->resource = r;
+    w->cancel = (leat_cancel){.fn = cancelled, .arg = w};
+    atomic_init(&w->refs, 1);
+    return w;
+}
+
+void leat_line_done(leat_line *l, leat_waiter *w)
+{
+    w->next = NULL;
+    w->prev = l->last;
+    if (l->last)
+        l->last->next = w;
+    else
+        l->first = w;
+    l->last = w;
+}
+
+void leat_line_add(leat_line *l, leat_waiter *w)
+{
+    leat_line_done(l, w);
+    w->waiting = true;
+}
+
+void leat_line_take(leat_line *l, leat_waiter *w)
+{
+    if (w->prev)
+        w->prev->next = w->next;
+    else
+        l->first = w->next;
+    if (w->next)
+        w->next->prev = w->prev;
+    else
+        l->last = w->prev;
+    w->waiting = false;
+}
+
+bool leat_waiter_watch(leat_waiter *w)
+{
+    atomic_fetch_add_explicit(&w->refs, 1, memory_order_relaxed);
+    w->cancellable = leat_step_on_cancel(w->kernel->step, &w->cancel);
+    if (!w->cancellable)
+        atomic_fetch_sub_explicit(&w->refs, 1, memory_order_relaxed);
+    return w->cancellable;
+}
+
+void leat_line_finish(leat_line *finished)
+{
+    for (leat_waiter *w = finished->first, *next; w; w = next) {
+        next = w->next;
+        if (w->cancellable && leat_step_off_cancel(w->kernel->step, &w->cancel))
+            unref(w); /* it will not be called */
+        w->ops->give(w);
+        leat_kernel_done(w->kernel, w->status);
+        unref(w);
+    }
+}
