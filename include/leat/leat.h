@@ -9,6 +9,7 @@
 #include <leat/graph.h>
 #include <leat/nn.h>
 #include <leat/ops.h>
+#include <leat/queue.h>
 #include <leat/session.h>
 #include <leat/status.h>
 #include <leat/tensor.h>

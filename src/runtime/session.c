@@ -329,7 +329,10 @@ void leat_session_close(leat_session *s)
         while (l && leat_step_cancelled(&l->step))
             l = l->next;
         if (l) {
-            leat_step_fail(&l->step, leat_error(CANCELLED, "Session was closed."));
+            leat_step_fail(
+                &l->step,
+                leat_error(CANCELLED,
+                           "Step was cancelled by an explicit call to `Session::Close()`."));
             continue;
         }
         pthread_cond_wait(&s->idle, &s->lock);

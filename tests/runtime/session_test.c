@@ -110,7 +110,7 @@ static void endless(void)
     leat_cancellation_free(c);
     pthread_create(&thread, NULL, close_soon, s);
     CHECK_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({exit, &t}), LEAT_NO_TARGET),
-                CANCELLED, "Session was closed");
+                CANCELLED, "Step was cancelled by an explicit call to `Session::Close()`.");
     pthread_join(thread, NULL);
     leat_graph_free(g);
 }

@@ -7,6 +7,7 @@
 #include "core/alloc.h"
 #include "core/strbuf.h"
 #include "kernels/cpu/update.h"
+#include "runtime/step.h"
 
 /* A reference whose value is [container, name]. */
 typedef struct named_ref {
@@ -39,6 +40,7 @@ void leat_resource_op_release(void *state)
 
 typedef struct make_args {
     const leat_node *node;
+    leat_resources *where;
     const char *container, *name;
     const leat_resource_maker *maker;
 } make_args;
@@ -49,8 +51,10 @@ static leat_status make(void *arg, leat_resource **out)
     return m->maker->make(m->node, m->name, out);
 }
 
-static leat_status names(const leat_node *n, make_args *m)
+/* What has no shared_name goes by the node's, and is the session's own. */
+static leat_status names(leat_kernel *k, make_args *m)
 {
+    const leat_node *n = m->node;
     const char *c = leat_node_string(n, "container"), *shared = leat_node_string(n, "shared_name");
     bool good = !*c || isalnum((unsigned char)*c) || *c == '.';
     for (const char *p = c; *p; p++)
@@ -59,6 +63,8 @@ static leat_status names(const leat_node *n, make_args *m)
     LEAT_REQUIRE(*shared != '_', INVALID_ARGUMENT, "shared_name cannot start with '_':%s", shared);
     m->container = *c ? c : "localhost";
     m->name = *shared ? shared : leat_node_name(n);
+    m->where =
+        *shared || !k->step->own_resources ? leat_kernel_resources(k) : k->step->own_resources;
     return NULL;
 }
 
@@ -114,9 +120,8 @@ static leat_status first_run(leat_kernel *k, const leat_resource_maker *maker)
 {
     make_args m = {.node = leat_kernel_node(k), .maker = maker};
     leat_resource *r;
-    LEAT_TRY(names(m.node, &m));
-    LEAT_TRY(leat_resources_find_or_make(leat_kernel_resources(k), m.container, m.name, maker->type,
-                                         make, &m, &r));
+    LEAT_TRY(names(k, &m));
+    LEAT_TRY(leat_resources_find_or_make(m.where, m.container, m.name, maker->type, make, &m, &r));
     leat_status s = maker->check ? maker->check(m.node, r) : NULL;
     if (!s)
         s = leat_dtype_is_ref(m.node->out_types[0]) ? give_ref(k, &m, r) : give_handle(k, &m, r);
@@ -140,6 +145,18 @@ leat_status leat_resource_op_run(leat_kernel *k, const leat_resource_maker *m)
 
 /* ---- Finding ---- */
 
+static leat_status by_name(leat_kernel *k, const char *container, const char *name,
+                           const leat_resource_type *type, leat_resource **out)
+{
+    if (k->step->own_resources) {
+        leat_status s = leat_resources_find(k->step->own_resources, container, name, type, out);
+        if (!s)
+            return NULL;
+        leat_status_free(s);
+    }
+    return leat_resources_find(leat_kernel_resources(k), container, name, type, out);
+}
+
 static leat_status by_ref(leat_kernel *k, int i, const leat_resource_type *type,
                           leat_resource **out)
 {
@@ -156,8 +173,7 @@ static leat_status by_ref(leat_kernel *k, int i, const leat_resource_type *type,
     leat_status s = NULL;
     if (t->dtype == LEAT_STRING && t->count == 2) {
         const leat_string *p = t->data;
-        s = leat_resources_find(leat_kernel_resources(k), p[0].data ? p[0].data : "",
-                                p[1].data ? p[1].data : "", type, out);
+        s = by_name(k, p[0].data ? p[0].data : "", p[1].data ? p[1].data : "", type, out);
     } else {
         s = leat_error(INVALID_ARGUMENT, "Resource handle must have 2 elements, but had shape: %s",
                        leat_shape_show(&t->shape).s);
@@ -175,7 +191,7 @@ leat_status leat_kernel_resource(leat_kernel *k, int i, const leat_resource_type
     LEAT_TRY(leat_kernel_handle(k, i, &h));
     leat_resource *r = h->object_unref == handle_object_unref ? h->object : NULL;
     if (!r || r->type != type)
-        return leat_resources_find(leat_kernel_resources(k), h->container, h->name, type, out);
+        return by_name(k, h->container, h->name, type, out);
     leat_resource_ref(r);
     *out = r;
     return NULL;

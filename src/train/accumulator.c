@@ -1,0 +1,67 @@
+/* accumulator.c -- nodes of accumulators. */
+#include <leat/queue.h>
+
+#include <string.h>
+
+#include "graph/graph_int.h"
+
+leat_out leat_accumulator_at(leat_loc at, leat_graph *g, const char *op, leat_dtype t,
+                             leat_shape shape, const leat_accumulator_options *o)
+{
+    bool sparse = strcmp(op, "SparseConditionalAccumulator") == 0;
+    const char *name = sparse ? "sparse_conditional_accumulator" : "conditional_accumulator";
+    return leat_op_at(at, g, op,
+                      LEAT_ARGS(leat_attr_type("dtype", t), leat_attr_shape("shape", shape),
+                                leat_attr_string("container", o->container),
+                                leat_attr_string("shared_name", o->shared_name),
+                                leat_attr_string("reduction_type", o->sum ? "SUM" : "MEAN"),
+                                leat_name(o->name ? o->name : name)));
+}
+
+static bool is_sparse(leat_out acc)
+{
+    return leat_node_is(acc.node, "SparseConditionalAccumulator");
+}
+
+leat_out leat_accumulator_apply_at(leat_loc at, leat_out acc, leat_grad_value v,
+                                   leat_out local_step, bool tell)
+{
+    if (!leat_out_ok(acc))
+        return acc;
+    leat_graph *g = acc.node->graph;
+    if (!is_sparse(acc))
+        return leat_op_at(
+            at, g, tell ? "_AccumulatorTryApplyGradient" : "AccumulatorApplyGradient",
+            LEAT_ARGS(leat_in(acc), leat_in(local_step), leat_in(leat_grad_dense(v))));
+    if (!v.indices.node)
+        return leat_graph_fail(g, at,
+                               leat_error(INVALID_ARGUMENT,
+                                          "%s accumulates rows, and is given a dense gradient",
+                                          leat_node_name(acc.node)));
+    bool known = v.dense_shape.node != NULL;
+    leat_out shape = known ? leat_cast_at(at, v.dense_shape, LEAT_INT64)
+                           : leat_int_vector_at(at, g, LEAT_INT64, NULL, 0);
+    return leat_op_at(
+        at, g, tell ? "_SparseAccumulatorTryApplyGradient" : "SparseAccumulatorApplyGradient",
+        LEAT_ARGS(leat_in(acc), leat_in(local_step),
+                  leat_in(leat_cast_at(at, v.indices, LEAT_INT64)), leat_in(v.value),
+                  leat_in(shape), leat_attr_bool("has_known_shape", known)));
+}
+
+leat_grad_value leat_accumulator_take_at(leat_loc at, leat_out acc, leat_out num_required)
+{
+    if (!leat_out_ok(acc))
+        return (leat_grad_value){.value = acc};
+    leat_graph *g = acc.node->graph;
+    leat_arg type = leat_attr_type("dtype", leat_node_type(acc.node, "dtype"));
+    if (!is_sparse(acc))
+        return (leat_grad_value){
+            .value = leat_op_at(at, g, "AccumulatorTakeGradient",
+                                LEAT_ARGS(leat_in(acc), leat_in(num_required), type))};
+    leat_out x = leat_op_at(at, g, "SparseAccumulatorTakeGradient",
+                            LEAT_ARGS(leat_in(acc), leat_in(num_required), type));
+    if (!leat_out_ok(x))
+        return (leat_grad_value){.value = x};
+    return (leat_grad_value){
+        .indices = x, .value = leat_output(x, 1), .dense_shape = leat_output(x, 2)};
+}
