@@ -1,4 +1,4 @@
-/* function_lower.c -- If and While, whose branches, condition and body are functions, become
+/* function_lower.c -- If, Case and While, whose branches, condition and body are functions, become
  * Switches, Merges and a loop around calls; the calls are inlined after that. As with calls, the
  * node itself stays, as an IdentityN of the results. */
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 typedef struct lowering {
     leat_graph *g;
-    leat_node *n; /* the If or While */
+    leat_node *n; /* the If, Case or While */
     leat_status bad;
 } lowering;
 
@@ -45,14 +45,20 @@ static const char *numbered(lowering *l, const char *name, int i)
     return leat_arena_printf(&l->g->arena, "%s_%d", name, i);
 }
 
-/* A call of the function in attribute `attr`, with results of these dtypes. */
+/* A call of f with results of these dtypes. */
+static leat_node *call_func(lowering *l, const leat_func *f, const char *name, const leat_out *in,
+                            int n_in, const leat_dtype *types, int n_out, leat_node *control)
+{
+    leat_attr attrs[2] = {{.name = "Tout", .kind = LEAT_ARG_TYPES, .n = n_out, .types = types},
+                          {.name = "f", .kind = LEAT_ARG_FUNC, .func = f}};
+    return add_with(l, "StatefulPartitionedCall", name, in, n_in, attrs, 2, control).node;
+}
+
+/* The same for the function in attribute `attr`. */
 static leat_node *call(lowering *l, const char *attr, const leat_out *in, int n_in,
                        const leat_dtype *types, int n_out, leat_node *control)
 {
-    const leat_attr *f = leat_node_attr(l->n, attr);
-    leat_attr attrs[2] = {{.name = "Tout", .kind = LEAT_ARG_TYPES, .n = n_out, .types = types},
-                          {.name = "f", .kind = LEAT_ARG_FUNC, .func = f->func}};
-    return add_with(l, "StatefulPartitionedCall", attr, in, n_in, attrs, 2, control).node;
+    return call_func(l, leat_node_attr(l->n, attr)->func, attr, in, n_in, types, n_out, control);
 }
 
 /* A bool as it is; a number is true if it is not 0. */
@@ -130,6 +136,66 @@ static void lower_if(lowering *l)
         become_identity(l, results, last.node);
 }
 
+/* Is index the number of this branch? */
+static leat_out is_branch(lowering *l, leat_out index, int branch)
+{
+    leat_tensor *t = leat_scalar_int32(branch);
+    const leat_attr attrs[2] = {{.name = "value", .kind = LEAT_ARG_TENSOR, .tensor = t},
+                                {.name = "dtype", .kind = LEAT_ARG_TYPE, .i = LEAT_INT32}};
+    const leat_out both[2] = {
+        index, add_with(l, "Const", numbered(l, "branch", branch), NULL, 0, attrs, 2, NULL)};
+    leat_tensor_unref(t);
+    return add(l, "Equal", numbered(l, "is_branch", branch), both, 2);
+}
+
+/* For each branch whether it is taken: the last whenever no other is. */
+static void choose(lowering *l, leat_out index, leat_out *taken, int n)
+{
+    leat_out other = {0};
+    for (int b = 0; b < n - 1; b++) {
+        taken[b] = is_branch(l, index, b);
+        const leat_out both[2] = {other, taken[b]};
+        other = b ? add(l, "LogicalOr", numbered(l, "below", b), both, 2) : taken[b];
+    }
+    if (n > 1)
+        taken[n - 1] = add(l, "LogicalNot", "is_last", &other, 1);
+    else
+        taken[0] = add(l, "Equal", "always", (const leat_out[2]){index, index}, 2);
+}
+
+static void lower_case(lowering *l)
+{
+    leat_node *n = l->n;
+    const leat_attr *branches = leat_node_attr(n, "branches");
+    int n_in = n->n_in - 1, n_out = n->n_out, count = branches->n;
+    leat_arena *a = &l->g->arena;
+    leat_out *in = take_inputs(l), *taken = leat_arena_array(a, leat_out, count);
+    leat_out *args = leat_arena_array(a, leat_out, n_in + 1);
+    leat_out *results = leat_arena_array(a, leat_out, n_out + 1);
+    leat_out *all = leat_arena_array(a, leat_out, (n_out + 1) * count);
+    choose(l, in[0], taken, count);
+    for (int b = 0; b < count && !l->bad; b++) {
+        const leat_out twice[2] = {taken[b], taken[b]};
+        leat_out pivot = add(l, "Switch", numbered(l, "pivot", b), twice, 2);
+        pivot = add(l, "Identity", numbered(l, "pivot_t", b), &(leat_out){pivot.node, 1}, 1);
+        for (int i = 0; i < n_in; i++) {
+            const leat_out both[2] = {in[i + 1], taken[b]};
+            args[i] = add(l, "Switch", numbered(l, numbered(l, "switch", b), i), both, 2);
+            args[i].index = 1;
+        }
+        leat_node *f = call_func(l, &branches->funcs[b], numbered(l, "call", b), args, n_in,
+                                 n->out_types, n_out, pivot.node);
+        for (int i = 0; i < n_out; i++)
+            all[i * count + b] = (leat_out){f, i};
+        all[n_out * count + b] =
+            add_with(l, "Identity", numbered(l, "done", b), &pivot, 1, NULL, 0, f);
+    }
+    for (int i = 0; i <= n_out; i++)
+        results[i] = add(l, "Merge", numbered(l, "merge", i), all + i * count, count);
+    if (!l->bad)
+        become_identity(l, results, results[n_out].node);
+}
+
 static leat_out enter(lowering *l, leat_out x, int i)
 {
     const char *frame = leat_arena_printf(&l->g->arena, "%s/frame", l->n->name);
@@ -176,8 +242,8 @@ static void lower_while(lowering *l)
 
 bool leat_function_is_flow(const leat_node *n)
 {
-    return leat_node_is(n, "If") || leat_node_is(n, "StatelessIf") || leat_node_is(n, "While") ||
-           leat_node_is(n, "StatelessWhile");
+    return leat_node_is(n, "If") || leat_node_is(n, "StatelessIf") || leat_node_is(n, "Case") ||
+           leat_node_is(n, "While") || leat_node_is(n, "StatelessWhile");
 }
 
 leat_status leat_function_lower(leat_graph *g, leat_node *n)
@@ -185,6 +251,8 @@ leat_status leat_function_lower(leat_graph *g, leat_node *n)
     lowering l = {.g = g, .n = n};
     if (leat_node_is(n, "If") || leat_node_is(n, "StatelessIf"))
         lower_if(&l);
+    else if (leat_node_is(n, "Case"))
+        lower_case(&l);
     else
         lower_while(&l);
     return l.bad ? leat_status_suffix(l.bad, " (in '%s')", n->name) : NULL;

@@ -69,6 +69,21 @@ static leat_status identity_n_grad(leat_grad *g)
 #define ENTER_ATTRS                                                                                \
     "T: type; frame_name: string; is_constant: bool = false; parallel_iterations: int = 10"
 
+/* What all candidates have in common: a shape if it is the same. */
+static leat_status select_shape(leat_infer *c)
+{
+    leat_shape s = leat_infer_in(c, 1), unused;
+    LEAT_TRY(leat_infer_rank(c, 0, 0, &unused));
+    for (int i = 2; i < leat_infer_inputs(c); i++) {
+        leat_shape x = leat_infer_in(c, i);
+        if (!leat_shape_known(&x) || !leat_shape_equal(&s, &x))
+            return NULL;
+    }
+    if (leat_shape_known(&s))
+        leat_infer_out(c, 0, s);
+    return NULL;
+}
+
 const leat_op_def leat_ops_flow[] = {
     {.name = "NoOp", .shape = leat_shape_none, .grad = leat_grad_none},
     {.name = "ControlTrigger", .shape = leat_shape_none, .grad = leat_grad_none},
@@ -110,6 +125,12 @@ const leat_op_def leat_ops_flow[] = {
      .attrs = "T: type; N: int >= 1",
      .shape = merge_shape,
      .grad = leat_merge_grad},
+    {.name = "RefSelect",
+     .inputs = "index: int32, inputs: Ref(N * T)",
+     .outputs = "output: Ref(T)",
+     .attrs = "T: type; N: int >= 1",
+     .shape = select_shape,
+     .grad = leat_grad_missing},
     {.name = "RefMerge",
      .inputs = "inputs: N * Ref(T)",
      .outputs = "output: Ref(T), value_index: int32",

@@ -55,6 +55,14 @@ static leat_status flow_shape(leat_infer *c)
 const leat_op_def leat_ops_functional[] = {
     IF("If", LEAT_OP_STATEFUL),
     IF("StatelessIf", 0),
+    {.name = "Case",
+     .inputs = "branch_index: int32, input: Tin",
+     .outputs = "output: Tout",
+     .attrs = "Tin: list(type) >= 0; Tout: list(type) >= 0; branches: list(func) >= 1; "
+              "output_shapes: list(shape) = []",
+     .shape = flow_shape,
+     .grad = leat_grad_missing,
+     .flags = LEAT_OP_STATEFUL},
     WHILE("While", LEAT_OP_STATEFUL),
     WHILE("StatelessWhile", 0),
     CALL("PartitionedCall", 0),

@@ -4,9 +4,9 @@
 
 #include "ops/infer_util.h"
 
-static leat_status gather_shape(leat_infer *c)
+static leat_status picked_shape(leat_infer *c, leat_shape p)
 {
-    leat_shape p = leat_infer_in(c, 0), ix;
+    leat_shape ix;
     LEAT_TRY(leat_infer_rank_at_least(c, 1, 1, &ix));
     if (p.rank < 0 || ix.rank < 0 || ix.dim[ix.rank - 1] < 0)
         return NULL;
@@ -20,12 +20,27 @@ static leat_status gather_shape(leat_infer *c)
     return NULL;
 }
 
+static leat_status gather_shape(leat_infer *c)
+{
+    return picked_shape(c, leat_infer_in(c, 0));
+}
+
+static leat_status resource_gather_shape(leat_infer *c)
+{
+    leat_dtype t;
+    leat_shape var;
+    leat_infer_in_handle(c, 0, &t, &var);
+    return picked_shape(c, var);
+}
+
 static leat_status gather_grad(leat_grad *g)
 {
     leat_out x = leat_grad_input(g, 0), indices = leat_grad_input(g, 1), dy = leat_grad_out(g, 0);
     leat_shape s = leat_out_shape(indices);
     leat_dtype t = leat_dtype_base(leat_out_dtype(indices));
-    leat_out shape = leat_shape_of(x, leat_attr_type("out_type", t));
+    bool handle = leat_out_dtype(x) == LEAT_RESOURCE;
+    leat_out shape = handle ? LEAT_OP1("VariableShape", x, leat_attr_type("out_type", t))
+                            : leat_shape_of(x, leat_attr_type("out_type", t));
     if (s.rank != 2 || s.dim[1] != 1)
         return leat_grad_in(g, 0, LEAT_OP3("ScatterNd", indices, dy, shape));
     leat_out rows = leat_squeeze(indices, leat_attr_ints("squeeze_dims", ((int64_t[]){-1}), 1));
@@ -101,6 +116,13 @@ const leat_op_def leat_ops_gather_nd[] = {
      .attrs = "Tparams: type; Tindices: {int32, int64}",
      .shape = gather_shape,
      .grad = gather_grad},
+    {.name = "ResourceGatherNd",
+     .inputs = "resource: resource, indices: Tindices",
+     .outputs = "output: dtype",
+     .attrs = "dtype: type; Tindices: {int32, int64}",
+     .shape = resource_gather_shape,
+     .grad = gather_grad,
+     .flags = LEAT_OP_STATEFUL},
     {.name = "ScatterNd",
      .inputs = "indices: Tindices, updates: T, shape: Tindices",
      .outputs = "output: T",

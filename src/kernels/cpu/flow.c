@@ -45,6 +45,19 @@ static leat_status merge_run(leat_kernel *k)
     return leat_error(INTERNAL, "Merge ran without a live input");
 }
 
+static leat_status select_run(leat_kernel *k)
+{
+    const leat_tensor *index = leat_kernel_in(k, 0);
+    int n = leat_kernel_inputs(k) - 1;
+    LEAT_REQUIRE(index->shape.rank == 0, INVALID_ARGUMENT,
+                 "Index must be a scalar, but it has shape %s", leat_shape_show(&index->shape).s);
+    int32_t i = AT(int32_t, index)[0];
+    LEAT_REQUIRE(i >= 0 && i < n, INVALID_ARGUMENT, "Index must be in the range [0, %d) but got %d",
+                 n, i);
+    leat_kernel_forward(k, 0, i + 1);
+    return NULL;
+}
+
 const leat_kernel_def leat_cpu_flow[] = {
     {.op = "NoOp", .run = nothing},
     {.op = "ControlTrigger", .run = nothing},
@@ -55,6 +68,7 @@ const leat_kernel_def leat_cpu_flow[] = {
     {.op = "RefSwitch", .run = switch_run},
     {.op = "Merge", .run = merge_run},
     {.op = "RefMerge", .run = merge_run},
+    {.op = "RefSelect", .run = select_run},
     {.op = "Enter", .run = pass},
     {.op = "RefEnter", .run = pass},
     {.op = "Exit", .run = pass},

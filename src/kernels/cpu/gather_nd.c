@@ -46,9 +46,9 @@ static leat_status bad_place(const gather_args *g, int64_t i)
     return leat_status_prefix(s, "indices%s = [", leat_index_show(&outer, i).s);
 }
 
-static leat_status gather_nd(leat_kernel *k)
+static leat_status gather_from(leat_kernel *k, const leat_tensor *params)
 {
-    gather_args g = {.params = leat_kernel_in(k, 0), .indices = leat_kernel_in(k, 1)};
+    gather_args g = {.params = params, .indices = leat_kernel_in(k, 1)};
     const leat_shape *p = &g.params->shape, *ix = &g.indices->shape;
     LEAT_REQUIRE(p->rank >= 1, INVALID_ARGUMENT, "params must be at least a vector");
     LEAT_REQUIRE(ix->rank >= 1, INVALID_ARGUMENT, "indices must be at least a vector");
@@ -80,6 +80,22 @@ static leat_status gather_nd(leat_kernel *k)
         LEAT_TRY(leat_elements_copy(g.y->dtype, leat_element(g.y, i * g.inner),
                                     leat_element(g.params, place(&g, i) * g.inner), g.inner));
     return NULL;
+}
+
+static leat_status gather_nd(leat_kernel *k)
+{
+    return gather_from(k, leat_kernel_in(k, 0));
+}
+
+static leat_status resource_gather_nd(leat_kernel *k)
+{
+    leat_variable *v;
+    leat_tensor *params = NULL;
+    LEAT_TRY(leat_kernel_variable_of(k, 0, leat_kernel_out_dtype(k, 0), &v));
+    LEAT_TRY(leat_variable_read(v, &params));
+    leat_status s = gather_from(k, params);
+    leat_tensor_unref(params);
+    return s;
 }
 
 static leat_status check_scatter(const leat_tensor *indices, const leat_tensor *updates,
@@ -193,6 +209,7 @@ static leat_status scatter_sub(leat_kernel *k)
 
 const leat_kernel_def leat_cpu_gather_nd[] = {
     {.op = "GatherNd", .run = gather_nd},
+    {.op = "ResourceGatherNd", .run = resource_gather_nd},
     {.op = "ScatterNd", .where = {{"T", NUMBERS | LEAT_T(STRING)}}, .run = scatter_nd},
     {.op = "TensorScatterUpdate", .run = scatter_update},
     {.op = "TensorScatterAdd", .where = {{"T", NUMBERS}}, .run = scatter_add},
