@@ -93,7 +93,7 @@ typedef struct leat_accumulator_options {
 LEAT_API leat_out leat_accumulator_at(leat_loc at, leat_graph *g, const char *op, leat_dtype t,
                                       leat_shape shape, const leat_accumulator_options *options);
 #define leat_accumulator(g, dtype, shape, ...)                                                     \
-    leat_accumulator_at(LEAT_AT, g, "ConditionalAccumulator", dtype, shape,                        \
+    leat_accumulator_at(LEAT_AT, g, "ResourceConditionalAccumulator", dtype, shape,                        \
                         &(const leat_accumulator_options){__VA_ARGS__})
 /* Of rows (leat_grad_value with indices); shape is the whole tensor's. */
 #define leat_sparse_accumulator(g, dtype, shape, ...)                                              \
@@ -119,9 +119,14 @@ LEAT_API leat_out leat_accumulator_apply_at(leat_loc at, leat_out acc, leat_grad
 #define leat_accumulator_take_rows(acc, num_required)                                              \
     leat_accumulator_take_at(LEAT_AT, acc, num_required)
 LEAT_API leat_grad_value leat_accumulator_take_at(leat_loc at, leat_out acc, leat_out num_required);
-#define leat_accumulator_set_global_step(acc, step) LEAT_OP2("AccumulatorSetGlobalStep", acc, step)
-#define leat_accumulator_num_accumulated(acc) LEAT_OP1("AccumulatorNumAccumulated", acc) /* int32 */
+#define leat_accumulator_set_global_step(acc, step)                                                \
+    leat_accumulator_op_at(LEAT_AT, acc, "AccumulatorSetGlobalStep", step)
+#define leat_accumulator_num_accumulated(acc) /* int32 */                                          \
+    leat_accumulator_op_at(LEAT_AT, acc, "AccumulatorNumAccumulated", (leat_out){0})
 /* Gradients dropped since the accumulator was made; int64. Leat's own. */
-#define leat_accumulator_num_dropped(acc) LEAT_OP1("_AccumulatorNumDropped", acc)
+#define leat_accumulator_num_dropped(acc)                                                          \
+    leat_accumulator_op_at(LEAT_AT, acc, "_AccumulatorNumDropped", (leat_out){0})
+/* The form of the op for this accumulator: with handles its name begins with "Resource". */
+LEAT_API leat_out leat_accumulator_op_at(leat_loc at, leat_out acc, const char *op, leat_out x);
 
 #endif

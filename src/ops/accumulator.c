@@ -55,6 +55,12 @@ static leat_status sparse_take_shape(leat_infer *c)
         .shape = fn, .grad = leat_grad_none, .flags = LEAT_OP_STATEFUL                             \
     }
 
+#define OURS(op, in, out, how, fn)                                                                 \
+    {                                                                                              \
+        .name = op, .inputs = in, .outputs = out, .attrs = how, .shape = fn,                       \
+        .grad = leat_grad_none, .flags = LEAT_OP_STATEFUL                                          \
+    }
+
 const leat_op_def leat_ops_accumulator[] = {
     {.name = "ConditionalAccumulator",
      .outputs = "handle: Ref(string)",
@@ -93,26 +99,18 @@ const leat_op_def leat_ops_accumulator[] = {
      .attrs = "dtype: numbertype",
      .shape = sparse_take_shape,
      .grad = leat_grad_none},
-    {.name = "_AccumulatorTryApplyGradient",
-     .inputs = "handle: Ref(string), local_step: int64, gradient: dtype",
-     .outputs = "accepted: bool",
-     .attrs = "dtype: numbertype",
-     .shape = try_apply_shape,
-     .grad = leat_grad_none,
-     .flags = LEAT_OP_STATEFUL},
-    {.name = "_SparseAccumulatorTryApplyGradient",
-     .inputs = "handle: Ref(string), local_step: int64, gradient_indices: int64, "
-               "gradient_values: dtype, gradient_shape: int64",
-     .outputs = "accepted: bool",
-     .attrs = "dtype: numbertype; has_known_shape: bool",
-     .shape = try_apply_shape,
-     .grad = leat_grad_none,
-     .flags = LEAT_OP_STATEFUL},
-    {.name = "_AccumulatorNumDropped",
-     .inputs = "handle: Ref(string)",
-     .outputs = "num_dropped: int64",
-     .shape = leat_shape_scalar,
-     .grad = leat_grad_none,
-     .flags = LEAT_OP_STATEFUL},
+    OURS("_AccumulatorTryApplyGradient", "handle: Ref(string), local_step: int64, gradient: dtype",
+         "accepted: bool", "dtype: numbertype", try_apply_shape),
+    OURS("_ResourceAccumulatorTryApplyGradient",
+         "handle: resource, local_step: int64, gradient: dtype", "accepted: bool",
+         "dtype: numbertype", try_apply_shape),
+    OURS("_SparseAccumulatorTryApplyGradient",
+         "handle: Ref(string), local_step: int64, gradient_indices: int64, "
+         "gradient_values: dtype, gradient_shape: int64",
+         "accepted: bool", "dtype: numbertype; has_known_shape: bool", try_apply_shape),
+    OURS("_AccumulatorNumDropped", "handle: Ref(string)", "num_dropped: int64", "",
+         leat_shape_scalar),
+    OURS("_ResourceAccumulatorNumDropped", "handle: resource", "num_dropped: int64", "",
+         leat_shape_scalar),
     {0},
 };

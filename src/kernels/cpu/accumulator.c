@@ -262,6 +262,7 @@ const leat_kernel_def leat_cpu_accumulator[] = {
     {.op = "ResourceAccumulatorApplyGradient", .run = apply},
     {.op = "SparseAccumulatorApplyGradient", .run = apply},
     {.op = "_AccumulatorTryApplyGradient", .run = apply_and_tell},
+    {.op = "_ResourceAccumulatorTryApplyGradient", .run = apply_and_tell},
     {.op = "_SparseAccumulatorTryApplyGradient", .run = apply_and_tell},
     {.op = "AccumulatorTakeGradient", .run_async = take},
     {.op = "ResourceAccumulatorTakeGradient", .run_async = take},
@@ -271,5 +272,6 @@ const leat_kernel_def leat_cpu_accumulator[] = {
     {.op = "AccumulatorNumAccumulated", .run = num_accumulated},
     {.op = "ResourceAccumulatorNumAccumulated", .run = num_accumulated},
     {.op = "_AccumulatorNumDropped", .run = num_dropped},
+    {.op = "_ResourceAccumulatorNumDropped", .run = num_dropped},
     {0},
 };
