@@ -4,6 +4,7 @@
 
 #include <leat/cluster.h>
 #include <leat/control.h>
+#include <leat/coordinator.h>
 #include <leat/data.h>
 #include <leat/function.h>
 #include <leat/graph.h>
