@@ -13,6 +13,20 @@ static leat_status split_shape(leat_infer *c)
     return NULL;
 }
 
+static leat_status format_shape(leat_infer *c)
+{
+    const leat_node *n = leat_infer_node(c);
+    const char *at = leat_node_string(n, "template"), *hole = leat_node_string(n, "placeholder");
+    int holes = 0;
+    for (; *hole && (at = strstr(at, hole)); at += strlen(hole))
+        holes++;
+    LEAT_REQUIRE(holes == leat_infer_inputs(c), INVALID_ARGUMENT,
+                 "num placeholders in template and num inputs must match: %d vs. %d", holes,
+                 leat_infer_inputs(c));
+    leat_infer_out(c, 0, leat_shape());
+    return NULL;
+}
+
 #define SPLIT "indices: int64, values: string, shape: int64"
 
 const leat_op_def leat_ops_string_join[] = {
@@ -46,7 +60,7 @@ const leat_op_def leat_ops_string_join[] = {
      .outputs = "output: string",
      .attrs = "T: list(type) >= 0; template: string = '%s'; placeholder: string = '%s'; "
               "summarize: int = 3",
-     .shape = leat_shape_scalar,
+     .shape = format_shape,
      .grad = leat_grad_missing},
     {0},
 };

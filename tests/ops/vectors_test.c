@@ -14,7 +14,7 @@
 
 static const char *const families[] = {"array",  "index",   "cwise",    "reduce", "math",
                                        "nn",     "state",   "training", "random", "flow",
-                                       "string", "complex", "extra",    "static"};
+                                       "string", "complex", "extra",    "more",   "static"};
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
 /* Names and in how many cases they came up. */

@@ -136,7 +136,7 @@ static leat_status to_dense_run(leat_kernel *k)
 typedef struct product_args {
     const leat_tensor *indices, *values, *b;
     leat_tensor *y;
-    bool flip_a, flip_b; /* adjoint: transposed, of complex numbers conjugated, too */
+    bool flip_a, flip_b; /* transposed; b is conjugated, too, but a is not, as in TensorFlow */
 } product_args;
 
 /* Row r of y += v * row c of b, for each value v at (r, c). */
@@ -159,7 +159,6 @@ typedef struct product_args {
 #define COMPLEX_SUM(T)                                                                             \
     static void add_complex_##T(const product_args *p, T *re, T *im, T a, T b, T c, T d)           \
     {                                                                                              \
-        b = p->flip_a ? -b : b;                                                                    \
         d = p->flip_b ? -d : d;                                                                    \
         *re += a * c - b * d;                                                                      \
         *im += a * d + b * c;                                                                      \

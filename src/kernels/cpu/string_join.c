@@ -183,7 +183,10 @@ static leat_status reduced_dims(const leat_shape *s, const leat_tensor *axes, bo
         LEAT_REQUIRE(!is_reduced[d], INVALID_ARGUMENT, "Duplicate reduction dimension %lld",
                      (long long)a);
         is_reduced[d] = true;
-        walk_add(reduced, s, d);
+    }
+    for (int64_t i = axes->count - 1; i >= 0; i--) { /* what is named first changes fastest */
+        int64_t a = leat_index_at(axes, i);
+        walk_add(reduced, s, (int)(a < 0 ? a + s->rank : a));
     }
     return NULL;
 }
@@ -280,27 +283,14 @@ static leat_status segment_join_run(leat_kernel *k)
 
 /* ---- StringFormat ---- */
 
-static leat_status format_init(const leat_node *n, void *state)
-{
-    (void)state;
-    const char *template = leat_node_string(n, "template");
-    const char *hole = leat_node_string(n, "placeholder");
-    long long holes = 0;
-    for (const char *at = template; *hole && (at = strstr(at, hole)); at += strlen(hole))
-        holes++;
-    LEAT_REQUIRE(leat_node_inputs(n) == holes, INVALID_ARGUMENT,
-                 "num placeholders in template and num inputs must match: %lld vs. %d", holes,
-                 leat_node_inputs(n));
-    return NULL;
-}
-
 static leat_status format_run(leat_kernel *k)
 {
     const leat_node *n = leat_kernel_node(k);
     const char *at = leat_node_string(n, "template"), *next;
     const char *hole = leat_node_string(n, "placeholder");
     leat_strbuf b = {0};
-    for (int i = 0; *hole && (next = strstr(at, hole)); i++) {
+    int inputs = leat_kernel_inputs(k);
+    for (int i = 0; *hole && i < inputs && (next = strstr(at, hole)); i++) {
         leat_strbuf_add(&b, at, (size_t)(next - at));
         char *text = leat_tensor_summary(leat_kernel_in(k, i), leat_node_int(n, "summarize"));
         leat_strbuf_puts(&b, text);
@@ -321,6 +311,6 @@ const leat_kernel_def leat_cpu_string_join[] = {
     {.op = "StringSplitV2", .run = split_v2_run},
     {.op = "ReduceJoin", .run = reduce_join_run},
     {.op = "UnsortedSegmentJoin", .run = segment_join_run},
-    {.op = "StringFormat", .run = format_run, .init = format_init},
+    {.op = "StringFormat", .run = format_run},
     {0},
 };

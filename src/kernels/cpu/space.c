@@ -1,0 +1,225 @@
+/* space.c -- blocks of space that move to the batch or the depth, and back: SpaceToBatchND,
+ * BatchToSpaceND, SpaceToBatch, BatchToSpace, SpaceToDepth, DepthToSpace. */
+#include "core/element.h"
+#include "kernels/cpu/shapes.h"
+
+/* ---- Batch ---- */
+
+typedef struct blocks {
+    int n;                                               /* dimensions of space */
+    int64_t block[LEAT_MAX_RANK];                        /* sizes of a block */
+    int64_t before[LEAT_MAX_RANK], after[LEAT_MAX_RANK]; /* paddings, or what is cropped */
+    int64_t product;                                     /* of block */
+    leat_shape space, batch;                             /* of the tensors on both sides */
+} blocks;
+
+static leat_status read_blocks(leat_kernel *k, bool to_batch, bool nd, blocks *b)
+{
+    const leat_tensor *x = leat_kernel_in(k, 0), *pads = leat_kernel_in(k, nd ? 2 : 1);
+    const char *what = to_batch ? "paddings" : "crops";
+    if (nd) {
+        const leat_tensor *block = leat_kernel_in(k, 1);
+        LEAT_REQUIRE(block->shape.rank == 1, INVALID_ARGUMENT,
+                     "block_shape rank should be 1 instead of %d", block->shape.rank);
+        LEAT_REQUIRE(x->shape.rank >= 1 + block->count, INVALID_ARGUMENT,
+                     "input rank should be >= %lld instead of %d", 1 + (long long)block->count,
+                     x->shape.rank);
+        b->n = (int)block->count;
+        for (int i = 0; i < b->n; i++)
+            b->block[i] = leat_index_at(block, i);
+    } else {
+        LEAT_REQUIRE(x->shape.rank == 4, INVALID_ARGUMENT, "Input rank should be: 4instead of: %d",
+                     x->shape.rank);
+        b->n = 2;
+        b->block[0] = b->block[1] = leat_node_int(leat_kernel_node(k), "block_size");
+    }
+    LEAT_REQUIRE(pads->shape.rank == 2 && pads->shape.dim[0] == b->n && pads->shape.dim[1] == 2,
+                 INVALID_ARGUMENT, "%s should have shape [%d, 2] instead of %s", what, b->n,
+                 leat_shape_show(&pads->shape).s);
+    b->product = 1;
+    for (int i = 0; i < b->n; i++) {
+        LEAT_REQUIRE(b->block[i] > 0 && leat_mul_ok(b->product, b->block[i], &b->product),
+                     INVALID_ARGUMENT, "Product of block sizes must be positive, got %lld",
+                     (long long)(b->block[i] > 0 ? -1 : b->block[i]));
+        b->before[i] = leat_index_at(pads, 2 * i);
+        b->after[i] = leat_index_at(pads, 2 * i + 1);
+        LEAT_REQUIRE(b->before[i] >= 0 && b->after[i] >= 0, INVALID_ARGUMENT,
+                     "%s must be non-negative", to_batch ? "Paddings" : "Crops");
+    }
+    return NULL;
+}
+
+static leat_status batch_shape(blocks *b)
+{
+    b->batch = b->space;
+    LEAT_REQUIRE(leat_mul_ok(b->space.dim[0], b->product, &b->batch.dim[0]), INVALID_ARGUMENT,
+                 "Product of block sizes is too large");
+    for (int i = 0; i < b->n; i++) {
+        int64_t padded;
+        LEAT_REQUIRE(leat_add_ok(b->space.dim[i + 1], b->before[i], &padded) &&
+                         leat_add_ok(padded, b->after[i], &padded),
+                     INVALID_ARGUMENT, "Paddings are too large");
+        LEAT_REQUIRE(padded % b->block[i] == 0, INVALID_ARGUMENT,
+                     "padded_shape[%d]=%lld is not divisible by block_shape[%d]=%lld", i,
+                     (long long)padded, i, (long long)b->block[i]);
+        b->batch.dim[i + 1] = padded / b->block[i];
+    }
+    return NULL;
+}
+
+static leat_status space_shape(blocks *b)
+{
+    b->space = b->batch;
+    LEAT_REQUIRE(b->batch.dim[0] % b->product == 0, INVALID_ARGUMENT,
+                 "Input batch dimension (%lld) is not divisible by product of block sizes (%lld)",
+                 (long long)b->batch.dim[0], (long long)b->product);
+    b->space.dim[0] = b->batch.dim[0] / b->product;
+    for (int i = 0; i < b->n; i++) {
+        int64_t whole, cropped;
+        LEAT_REQUIRE(leat_mul_ok(b->batch.dim[i + 1], b->block[i], &whole), INVALID_ARGUMENT,
+                     "block_shape[%d] is too large", i);
+        LEAT_REQUIRE(leat_sub_ok(whole, b->before[i], &cropped) &&
+                         leat_sub_ok(cropped, b->after[i], &cropped) && cropped >= 0,
+                     INVALID_ARGUMENT, "cropped_shape[%d]=%lld must be non-negative", i,
+                     (long long)(whole - b->before[i] - b->after[i]));
+        b->space.dim[i + 1] = cropped;
+    }
+    return NULL;
+}
+
+/* Row `row` of the side of batches, counted without the inner dimensions, as a row of the side of
+ * space; -1 if it was padding or is cropped. */
+static int64_t row_in_space(const blocks *b, int64_t row)
+{
+    int64_t at[LEAT_MAX_RANK] = {0}, flat;
+    for (int i = b->n; i >= 0; i--) {
+        at[i] = row % b->batch.dim[i];
+        row /= b->batch.dim[i];
+    }
+    int64_t offset = at[0] / b->space.dim[0];
+    flat = at[0] % b->space.dim[0];
+    int64_t place[LEAT_MAX_RANK];
+    for (int i = b->n - 1; i >= 0; i--) {
+        place[i] = at[i + 1] * b->block[i] + offset % b->block[i] - b->before[i];
+        offset /= b->block[i];
+    }
+    for (int i = 0; i < b->n; i++) {
+        if (place[i] < 0 || place[i] >= b->space.dim[i + 1])
+            return -1;
+        flat = flat * b->space.dim[i + 1] + place[i];
+    }
+    return flat;
+}
+
+static leat_status move(leat_kernel *k, bool to_batch, bool nd)
+{
+    const leat_tensor *x = leat_kernel_in(k, 0);
+    blocks b;
+    LEAT_TRY(read_blocks(k, to_batch, nd, &b));
+    b.space = b.batch = x->shape;
+    LEAT_TRY(to_batch ? batch_shape(&b) : space_shape(&b));
+    leat_tensor *y;
+    LEAT_TRY(leat_kernel_out(k, 0, to_batch ? &b.batch : &b.space, &y));
+    if (y->count == 0 || (x->count == 0 && !to_batch))
+        return NULL;
+    int64_t inner = leat_shape_product(&x->shape, b.n + 1, x->shape.rank);
+    int64_t rows = leat_shape_product(&b.batch, 0, b.n + 1);
+    size_t bytes = (size_t)inner * leat_element_size(x->dtype);
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t s = row_in_space(&b, r);
+        char *to = (char *)y->data + (size_t)(to_batch ? r : s < 0 ? 0 : s) * bytes;
+        if (s >= 0)
+            memcpy(to, (const char *)x->data + (size_t)(to_batch ? s : r) * bytes, bytes);
+        else if (to_batch)
+            memset(to, 0, bytes);
+    }
+    return NULL;
+}
+
+static leat_status space_to_batch_nd_run(leat_kernel *k)
+{
+    return move(k, true, true);
+}
+
+static leat_status batch_to_space_nd_run(leat_kernel *k)
+{
+    return move(k, false, true);
+}
+
+static leat_status space_to_batch_run(leat_kernel *k)
+{
+    return move(k, true, false);
+}
+
+static leat_status batch_to_space_run(leat_kernel *k)
+{
+    return move(k, false, false);
+}
+
+/* ---- Depth, of (batch, height, width, channels) ---- */
+
+static leat_status depth(leat_kernel *k, bool to_depth)
+{
+    const leat_node *n = leat_kernel_node(k);
+    const leat_tensor *x = leat_kernel_in(k, 0);
+    int64_t block = leat_node_int(n, "block_size"), square;
+    LEAT_REQUIRE(strcmp(leat_node_string(n, "data_format"), "NHWC") == 0, INVALID_ARGUMENT,
+                 "Only NHWC data_format supported on CPU. Got %s",
+                 leat_node_string(n, "data_format"));
+    LEAT_REQUIRE(x->shape.rank == 4, INVALID_ARGUMENT, "Input rank should be: 4 instead of: %d",
+                 x->shape.rank);
+    LEAT_REQUIRE(leat_mul_ok(block, block, &square), INVALID_ARGUMENT, "block_size is too large");
+    leat_shape s = x->shape;
+    if (to_depth) {
+        LEAT_REQUIRE(s.dim[1] % block == 0 && s.dim[2] % block == 0, INVALID_ARGUMENT,
+                     "Image width %lld and height %lld should be divisible by block_size: %lld",
+                     (long long)s.dim[2], (long long)s.dim[1], (long long)block);
+        s = leat_shape(s.dim[0], s.dim[1] / block, s.dim[2] / block, s.dim[3] * square);
+    } else {
+        LEAT_REQUIRE(s.dim[3] % square == 0, INVALID_ARGUMENT,
+                     "Input depth dimension %lld should be divisible by: %lld", (long long)s.dim[3],
+                     (long long)square);
+        s = leat_shape(s.dim[0], s.dim[1] * block, s.dim[2] * block, s.dim[3] / square);
+    }
+    leat_tensor *y;
+    LEAT_TRY(leat_kernel_out(k, 0, &s, &y));
+    const leat_tensor *deep = to_depth ? y : x, *wide = to_depth ? x : y;
+    int64_t width = wide->shape.dim[2], rows = wide->shape.dim[0] * wide->shape.dim[1];
+    size_t bytes = (size_t)wide->shape.dim[3] * leat_element_size(x->dtype);
+    for (int64_t r = 0; r < rows && y->count; r++) {
+        for (int64_t c = 0; c < width; c++) {
+            int64_t cell = r / block * deep->shape.dim[2] + c / block;
+            size_t in_deep = (size_t)(cell * square + r % block * block + c % block) * bytes;
+            size_t in_wide = (size_t)(r * width + c) * bytes;
+            memcpy((char *)y->data + (to_depth ? in_deep : in_wide),
+                   (const char *)x->data + (to_depth ? in_wide : in_deep), bytes);
+        }
+    }
+    return NULL;
+}
+
+static leat_status space_to_depth_run(leat_kernel *k)
+{
+    return depth(k, true);
+}
+
+static leat_status depth_to_space_run(leat_kernel *k)
+{
+    return depth(k, false);
+}
+
+#define PLAIN (~(LEAT_T(STRING) | LEAT_T(RESOURCE) | LEAT_T(VARIANT)))
+#define SPACE(name, fn)                                                                            \
+    {                                                                                              \
+        .op = name, .where = {{"T", PLAIN}}, .run = fn                                             \
+    }
+
+const leat_kernel_def leat_cpu_space[] = {
+    SPACE("SpaceToBatchND", space_to_batch_nd_run),
+    SPACE("BatchToSpaceND", batch_to_space_nd_run),
+    SPACE("SpaceToBatch", space_to_batch_run),
+    SPACE("BatchToSpace", batch_to_space_run),
+    SPACE("SpaceToDepth", space_to_depth_run),
+    SPACE("DepthToSpace", depth_to_space_run),
+    {0},
+};

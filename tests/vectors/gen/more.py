@@ -1,0 +1,213 @@
+"""Ops that clients use beside the first lists: strings, sets, sparse tensors, blocks of space."""
+
+import numpy as np
+import tensorflow as tf
+
+from gen.case import ANY, DOUBLE, FLOAT, HALF, dtypes, name_of
+
+raw = tf.raw_ops
+BOTH = (False, True)
+WORDS = [b'Leat', b'', b'  mill race ', b'a,b,,c', 'm\xfchle \xc4\xd6'.encode('utf-8'),
+         b'x' * 20, b'0123456789' * 4, b'wheel' * 13, b'race' * 50]
+
+
+def strings(f):
+    for n in range(0, 140, 7):
+        f.case('len_%d' % n, 'StringToHashBucketFast', lambda b: raw.StringToHashBucketFast(
+            input=b.feed([b'abcdefghij' * 14][0][:n], tf.string), num_buckets=1 << 40))
+    for op, key in [('StringToHashBucketFast', {}), ('StringToHashBucket', {}),
+                    ('StringToHashBucketStrong', {'key': [123, 456]})]:
+        name = 'string_tensor' if op == 'StringToHashBucket' else 'input'
+        f.case('words', op, lambda b: getattr(raw, op)(
+            num_buckets=1000003, **dict({name: b.feed(WORDS, tf.string)}, **key)))
+    for op in ('StringLower', 'StringUpper'):
+        f.case('utf8', op, lambda b: getattr(raw, op)(input=b.feed(WORDS, tf.string),
+                                                      encoding='utf-8'))
+    for unit in ('BYTE', 'UTF8_CHAR'):
+        for pos, n in [(1, 3), (-2, 1), (-4, 9), (0, 0), (2, -1)]:
+            f.case('%s_%d_%d' % (unit, pos, n), 'Substr', lambda b: raw.Substr(
+                input=b.feed([b'abcd', 'm\xfchle'.encode('utf-8')], tf.string),
+                pos=b.index(pos, const=False), len=b.index(n, const=False), unit=unit))
+    f.case('broadcast', 'Substr', lambda b: raw.Substr(
+        input=b.feed([[b'abcd', b'efgh', b'ijkl']], tf.string),
+        pos=b.feed([[1], [2]], tf.int32), len=b.feed([[2], [1]], tf.int32)))
+    for sep in (b'', b',', b'ab'):
+        for most in (-1, 0, 1):
+            f.case('%s_%d' % (sep.decode(), most), 'StringSplitV2', lambda b: raw.StringSplitV2(
+                input=b.feed([b'a b  c', b'', b' x,y,,z ', b'1ab2ab3'], tf.string),
+                sep=b.feed(sep, tf.string), maxsplit=most))
+    f.case('set', 'StringSplit', lambda b: raw.StringSplit(
+        input=b.feed(WORDS, tf.string), delimiter=b.feed(b', ', tf.string), skip_empty=False))
+    f.case('bytes', 'StringSplit', lambda b: raw.StringSplit(
+        input=b.feed(WORDS[:3], tf.string), delimiter=b.feed(b'', tf.string)))
+    for axes in ([0], [1, 0], [0, 1], [-1], [], [2, 0]):
+        f.case('axes_%s' % '_'.join(map(str, axes)), 'ReduceJoin', lambda b: raw.ReduceJoin(
+            inputs=b.rand((2, 3, 2), tf.string), reduction_indices=b.index(axes, const=False),
+            separator='|'))
+    f.case('bad', 'ReduceJoin', lambda b: raw.ReduceJoin(
+        inputs=b.rand((2, 3), tf.string), reduction_indices=b.index([2], const=False)),
+        error='Invalid reduction dimension 2 for input with 2 dimension(s)')
+    f.case('rows', 'UnsortedSegmentJoin', lambda b: raw.UnsortedSegmentJoin(
+        inputs=b.rand((3, 2), tf.string), segment_ids=b.feed([2, 0, 2], tf.int32),
+        num_segments=b.index(3), separator=':'))
+    for t in (FLOAT, DOUBLE, tf.int32, tf.string, tf.bool):
+        for shape in [(), (3,), (2, 3), (9,), (2, 8, 2), (0,)]:
+            f.case('%s_%s' % (name_of(t), '_'.join(map(str, shape))), 'StringFormat',
+                   lambda b: raw.StringFormat(inputs=[b.rand(shape, t)], template='[%s] is it'))
+    f.case('all', 'StringFormat', lambda b: raw.StringFormat(
+        inputs=[b.rand((9,), tf.int32), b.rand((), tf.int32)], template='{} and {}',
+        placeholder='{}', summarize=-1))
+    data = bytes(bytearray(range(48)))
+    for t in dtypes('DecodeRaw', 'out_type'):
+        for little in BOTH:
+            f.case('%s_%s' % (name_of(t), little), 'DecodeRaw', lambda b: raw.DecodeRaw(
+                bytes=b.feed([data, data[::-1]], tf.string), out_type=t, little_endian=little))
+    f.case('bad', 'DecodeRaw', lambda b: raw.DecodeRaw(
+        bytes=b.feed([data[:7]], tf.string), out_type=tf.int16),
+        error='Input to DecodeRaw has length 7 that is not a multiple of 2, the size of int16')
+    for t in (FLOAT, tf.int64, tf.string):
+        for shape in [(3,), (3, 1), (3, 2)]:
+            f.case('%s_%d_%d' % (name_of(t), len(shape), shape[-1]), 'Fingerprint',
+                   lambda b: raw.Fingerprint(data=b.rand(shape, t), method=tf.constant('farmhash64')))
+
+
+def sparse(b, shape, t):
+    """A sparse tensor of this shape: three inputs."""
+    dense = b.rng.randint(0, 3, shape)
+    at = np.argwhere(dense)
+    return (b.feed(at.reshape(-1, len(shape)), tf.int64), b.rand((len(at),), t, 0, 4),
+            b.feed(list(shape), tf.int64))
+
+
+def sets(f):
+    for op in ('a-b', 'b-a', 'intersection', 'union'):
+        for t in (tf.int32, tf.int64, tf.int8, tf.uint16, tf.string):
+            f.case('%s_%s' % (name_of(t), op), 'DenseToDenseSetOperation',
+                   lambda b: raw.DenseToDenseSetOperation(
+                       set1=b.rand((2, 2, 5), t, 0, 6), set2=b.rand((2, 2, 4), t, 0, 6),
+                       set_operation=op))
+
+        def dense_sparse(b):
+            i, v, s = sparse(b, (3, 5), tf.int64)
+            return raw.DenseToSparseSetOperation(
+                set1=b.rand((3, 4), tf.int64, 0, 4), set2_indices=i, set2_values=v, set2_shape=s,
+                set_operation=op)
+
+        def sparse_sparse(b):
+            i, v, s = sparse(b, (3, 5), tf.int64)
+            j, w, r = sparse(b, (3, 3), tf.int64)
+            return raw.SparseToSparseSetOperation(
+                set1_indices=i, set1_values=v, set1_shape=s, set2_indices=j, set2_values=w,
+                set2_shape=r, set_operation=op)
+        f.case(op, 'DenseToSparseSetOperation', dense_sparse)
+        f.case(op, 'SparseToSparseSetOperation', sparse_sparse)
+
+    def size(b):
+        i, v, s = sparse(b, (2, 3, 5), tf.int64)
+        return raw.SetSize(set_indices=i, set_values=v, set_shape=s)
+    f.case('int64', 'SetSize', size)
+    f.case('bad', 'DenseToDenseSetOperation', lambda b: raw.DenseToDenseSetOperation(
+        set1=b.rand((2, 5), tf.int32, static='nothing'), set2=b.rand((3, 4), tf.int32,
+                                                                     static='nothing'),
+        set_operation='union'), error='Mismatched shapes [2] vs [3]')
+
+
+def sparse_products(f):
+    for t in (FLOAT, DOUBLE, tf.int32, tf.complex64, tf.complex128):
+        for a in BOTH:
+            for c in BOTH:
+                def product(b):
+                    i, v, s = sparse(b, (3, 4) if not a else (4, 3), t)
+                    return raw.SparseTensorDenseMatMul(
+                        a_indices=i, a_values=v, a_shape=s, b=b.rand((4, 2) if not c else (2, 4), t),
+                        adjoint_a=a, adjoint_b=c)
+                f.case('%s_%d%d' % (name_of(t), a, c), 'SparseTensorDenseMatMul', product,
+                       2 if t.is_floating or t.is_complex else 0, grad=t == FLOAT)
+    for t in (FLOAT, tf.int64, tf.string, tf.bool):
+        f.case('%s_rows' % name_of(t), 'SparseToDense', lambda b: raw.SparseToDense(
+            sparse_indices=b.feed([1, 3], tf.int32), output_shape=b.index([5]),
+            sparse_values=b.rand((2,), t), default_value=b.rand((), t)))
+        f.case('%s_one' % name_of(t), 'SparseToDense', lambda b: raw.SparseToDense(
+            sparse_indices=b.feed([[0, 1], [1, 0]], tf.int64), output_shape=b.index([2, 2], tf.int64),
+            sparse_values=b.rand((), t), default_value=b.rand((), t)))
+    for places, words in [([[0, 2]], 'indices[0] = [0,2] is out of bounds: need 0 <= index < [2,2]'),
+                          ([[1, 0], [0, 1]], 'indices[1] = [0,1] is out of order'),
+                          ([[1, 0], [1, 0]], 'indices[1] = [1,0] is repeated')]:
+        f.case(words.split()[-1].strip('[],0123456789') + str(len(words)), 'SparseToDense', lambda b: raw.SparseToDense(
+            sparse_indices=b.feed(places, tf.int64), output_shape=b.index([2, 2], tf.int64),
+            sparse_values=b.rand((len(places),), FLOAT), default_value=b.rand((), FLOAT)),
+            error=words)
+
+
+def space(f):
+    for t in (FLOAT, DOUBLE, HALF, tf.int32, tf.uint8, tf.bool):
+        for shape, block, pads in [((2, 4, 6, 2), [2, 3], [[0, 0], [0, 0]]),
+                                   ((1, 3, 5, 1), [2, 2], [[1, 0], [0, 1]]),
+                                   ((2, 4), [4], [[2, 2]]), ((1, 2, 2, 2), [1, 2, 1],
+                                                             [[0, 0], [0, 2], [1, 0]])]:
+            f.case('%s_%d_%d' % (name_of(t), len(shape), sum(shape)), 'SpaceToBatchND',
+                   lambda b: raw.SpaceToBatchND(input=b.rand(shape, t), block_shape=b.index(block),
+                                                paddings=b.index(pads)), grad=t == FLOAT)
+        for shape, block, crops in [((12, 2, 2, 2), [2, 3], [[0, 0], [0, 0]]),
+                                    ((4, 2, 3, 1), [2, 2], [[1, 0], [0, 1]]),
+                                    ((8, 2), [4], [[2, 2]])]:
+            f.case('%s_%d_%d' % (name_of(t), len(shape), sum(shape)), 'BatchToSpaceND',
+                   lambda b: raw.BatchToSpaceND(input=b.rand(shape, t), block_shape=b.index(block),
+                                                crops=b.index(crops)), grad=t == FLOAT)
+        f.case(name_of(t), 'SpaceToBatch', lambda b: raw.SpaceToBatch(
+            input=b.rand((1, 3, 4, 2), t), paddings=b.index([[0, 1], [0, 0]]), block_size=2),
+            grad=t == FLOAT)
+        f.case(name_of(t), 'BatchToSpace', lambda b: raw.BatchToSpace(
+            input=b.rand((8, 2, 2, 1), t), crops=b.index([[0, 1], [1, 0]]), block_size=2),
+            grad=t == FLOAT)
+        f.case(name_of(t), 'SpaceToDepth', lambda b: raw.SpaceToDepth(
+            input=b.rand((2, 4, 6, 3), t), block_size=2), grad=t == FLOAT)
+        f.case(name_of(t), 'DepthToSpace', lambda b: raw.DepthToSpace(
+            input=b.rand((2, 2, 3, 8), t), block_size=2), grad=t == FLOAT)
+    f.case('bad', 'SpaceToBatchND', lambda b: raw.SpaceToBatchND(
+        input=b.rand((2, 5, 2), FLOAT, static='nothing'), block_shape=b.index([2]),
+        paddings=b.index([[0, 0]], const=False)),
+        error='padded_shape[0]=5 is not divisible by block_shape[0]=2')
+    f.case('bad', 'BatchToSpaceND', lambda b: raw.BatchToSpaceND(
+        input=b.rand((3, 5, 2), FLOAT, static='nothing'), block_shape=b.index([2]),
+        crops=b.index([[0, 0]], const=False)),
+        error='Input batch dimension (3) is not divisible by product of block sizes (2)')
+
+
+def linalg(f):
+    for t in (FLOAT, DOUBLE, tf.complex64, tf.complex128):
+        for shape in [(3, 3), (5, 2), (2, 5), (2, 4, 3), (1, 1)]:
+            for full in BOTH:
+                f.case('%s_%s_%d' % (name_of(t), '_'.join(map(str, shape)), full), 'Qr',
+                       lambda b: raw.Qr(input=b.rand(shape, t), full_matrices=full), 40)
+
+
+def others(f):
+    def optional(b):
+        o = raw.OptionalFromValue(components=[b.rand((2,), FLOAT), b.rand((), tf.string)])
+        return [raw.OptionalHasValue(optional=o)] + list(raw.OptionalGetValue(
+            optional=o, output_types=[FLOAT, tf.string], output_shapes=[[2], []]))
+    f.case('two', 'OptionalFromValue', optional)
+    f.case('none', 'OptionalNone', lambda b: raw.OptionalHasValue(optional=raw.OptionalNone()))
+    f.case('none', 'OptionalGetValue', lambda b: raw.OptionalGetValue(
+        optional=raw.OptionalNone(), output_types=[FLOAT], output_shapes=[[]]),
+        error='The given optional does not have a value.')
+
+    for index in (0, 1, 2, 7, -1):
+        def case(b):
+            from tensorflow.python.framework import function
+
+            def branch(by):
+                @function.Defun(FLOAT, func_name='Branch%d' % by)
+                def fn(x):
+                    return x * float(by), x + 1.
+                fn.add_to_graph(tf.compat.v1.get_default_graph())
+                return fn
+            return raw.Case(branch_index=b.feed(index, tf.int32), input=[b.rand((2,), FLOAT)],
+                            Tout=[FLOAT, FLOAT], branches=[branch(2), branch(3), branch(5)])
+        f.case('index_%d' % index, 'Case', case)
+
+
+def make(f):
+    for part in (strings, sets, sparse_products, space, linalg, others):
+        part(f)
