@@ -1,0 +1,230 @@
+/* `leat launch` with shell scripts as tasks: what they are told, what comes back, and that nothing
+ * is left, whatever happens. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test.h"
+
+static char output[1 << 16];
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* A launch with these options, each task a shell that runs the script: $1 is --job_name=..., $2
+ * --task_index=... Standard output and error go to the pipe that is given back. */
+static pid_t start(const char *options, const char *script, int *from)
+{
+    int ends[2];
+    char command[4096];
+    snprintf(command, sizeof(command), "exec %s/leat launch %s -- sh -c '%s' task", LEAT_BINARY_DIR,
+             options, script);
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(ends[1], 1);
+        dup2(ends[1], 2);
+        execl("/bin/sh", "sh", "-c", command, NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    *from = ends[0];
+    return pid;
+}
+
+/* Reads until the words have come, or to the end if words is NULL; false if they do not come. */
+static bool read_until(int from, const char *words)
+{
+    size_t n = strlen(output);
+    while (!words || !strstr(output, words)) {
+        ssize_t got = read(from, output + n, sizeof(output) - 1 - n);
+        if (got <= 0)
+            return false;
+        n += (size_t)got;
+        output[n] = 0;
+    }
+    return true;
+}
+
+static int finish(pid_t pid, int from)
+{
+    int status;
+    read_until(from, NULL);
+    close(from);
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int run(const char *options, const char *script)
+{
+    int from;
+    output[0] = 0;
+    pid_t pid = start(options, script, &from);
+    return finish(pid, from);
+}
+
+static void saw(const char *words)
+{
+    if (!strstr(output, words)) {
+        test_failures++;
+        printf("not there: \"%s\"; but:\n%s", words, output);
+    }
+}
+
+static void flags(void)
+{
+    CHECK_INT(run("--ps 1 --workers 2 --chief --jobs extra=1", "echo \"$* $TF_CONFIG\""), 0);
+    saw("[ps/0] --job_name=ps --task_index=0 --ps_hosts=127.0.0.1:");
+    saw("[worker/1] --job_name=worker --task_index=1 ");
+    saw("[extra/0] --job_name=extra");
+    saw("\"task\": {\"type\": \"chief\", \"index\": 0}}");
+    saw("{\"cluster\": {\"ps\": [\"127.0.0.1:");
+    saw("all done");
+    CHECK_INT(run("--ps 0 --workers 1 --no_flags", "echo \"<$*>\"; printf end"), 0);
+    saw("[worker/0] <>\n");
+    saw("[worker/0] end\n"); /* a line without its end */
+}
+
+static void bad_use(void)
+{
+    CHECK_INT(run("--ps x", ":"), 2);
+    CHECK_INT(run("--ps 0 --workers 0", ":"), 2);
+    CHECK_INT(run("--jobs ps", ":"), 2);
+    CHECK_INT(run("--jobs a=1,a=2", ":"), 2);
+    CHECK_INT(run("--workers 100000", ":"), 2);
+    CHECK_INT(run("--grace soon", ":"), 2);
+    CHECK_INT(run("extra", ":"), 2);
+    CHECK_INT(run("--ps 0 --workers 2 -- /no/such/program", ":"), 2);
+    saw("/no/such/program: No such file");
+}
+
+static void worker_fails(void)
+{
+    double began = now();
+    CHECK_INT(run("--ps 1 --workers 2",
+                  "case $1$2 in *worker*1) echo so far; echo bad >&2; exit 7;; esac; sleep 60"),
+              1);
+    saw("worker/1 ended with exit code 7");
+    saw("; its last lines:\n");
+    saw("    bad\n");
+    saw("    so far\n");
+    saw("ending the other 2 tasks");
+    CHECK(now() - began < 10);
+    CHECK_INT(run("--ps 0 --workers 1", "kill -SEGV $$"), 1);
+    saw("worker/0 was ended by signal 11 (Segmentation fault)");
+}
+
+/* A ps that listens to SIGTERM drains; one that does not is killed. */
+static void ps_ends(void)
+{
+    CHECK_INT(run("--ps_grace 0.2",
+                  "case $1 in *ps) trap \"echo drained; exit 0\" TERM; while :; do sleep 0.05; "
+                  "done;; esac"),
+              0);
+    saw("[ps/0] drained");
+    CHECK_INT(run("--ps_grace 0.2 --grace 0.3",
+                  "case $1 in *ps) trap \"\" TERM; while :; do sleep 0.05; done;; esac"),
+              0);
+    saw("did not end within 0.3 s: killed");
+    CHECK_INT(run("", "case $1 in *ps) sleep 0.3; echo by myself;; esac"), 0);
+    saw("[ps/0] by myself");
+}
+
+/* Does any process sleep for so long? */
+static bool alive(const char *seconds)
+{
+    char path[300], want[64];
+    int n = snprintf(want, sizeof(want), "sleep%c%s", 0, seconds) + 1;
+    bool found = false;
+    DIR *d = opendir("/proc");
+    for (struct dirent *e; d && !found && (e = readdir(d));) {
+        char got[64] = "";
+        snprintf(path, sizeof(path), "/proc/%s/cmdline", e->d_name);
+        FILE *f = e->d_name[0] >= '0' && e->d_name[0] <= '9' ? fopen(path, "r") : NULL;
+        if (!f)
+            continue;
+        found = fread(got, 1, sizeof(got), f) == (size_t)n && memcmp(got, want, (size_t)n) == 0;
+        fclose(f);
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+static bool gone(const char *word)
+{
+    for (double until = now() + 10; now() < until; usleep(50000))
+        if (!alive(word))
+            return true;
+    return false;
+}
+
+static bool appears(const char *seconds)
+{
+    for (double until = now() + 10; now() < until; usleep(20000))
+        if (alive(seconds))
+            return true;
+    return false;
+}
+
+static void interrupted(void)
+{
+    int from;
+    output[0] = 0;
+    pid_t pid = start("", "echo up; sleep 41239 & sleep 41239", &from);
+    CHECK(read_until(from, "[worker/1] up"));
+    CHECK(appears("41239"));
+    kill(pid, SIGINT);
+    CHECK_INT(finish(pid, from), 130);
+    saw("Interrupt: ending 3 tasks");
+    CHECK(gone("41239"));
+}
+
+static void launch_killed(void)
+{
+    int from;
+    output[0] = 0;
+    pid_t pid = start("", "echo up; trap \"\" TERM; (sleep 41240; :) & sleep 41240; :", &from);
+    CHECK(read_until(from, "[worker/0] up") && read_until(from, "[worker/1] up") &&
+          read_until(from, "[ps/0] up"));
+    CHECK(appears("41240"));
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    close(from);
+    CHECK(gone("41240"));
+}
+
+/* What a task started in a session of its own ends with the launch, too. */
+static void runaway(void)
+{
+    CHECK_INT(run("--ps 0 --workers 1", "setsid sleep 41241 >/dev/null 2>&1 & sleep 0.3"), 0);
+    CHECK(gone("41241"));
+}
+
+static void much_output(void)
+{
+    CHECK_INT(run("--ps 0 --workers 2",
+                  "i=0; while [ $i -lt 500 ]; do echo line $i; i=$((i+1)); done; printf "
+                  "\"a\\rb\\r\\n\""),
+              0);
+    saw("[worker/0] line 499\n");
+    saw("[worker/1] line 0\n");
+    saw("[worker/1] a\n");
+    saw("[worker/1] b\n");
+}
+
+int main(int argc, char **argv)
+{
+    return RUN(argc, argv, {"flags", flags}, {"bad_use", bad_use}, {"worker_fails", worker_fails},
+               {"ps_ends", ps_ends}, {"interrupted", interrupted}, {"launch_killed", launch_killed},
+               {"runaway", runaway}, {"much_output", much_output});
+}
