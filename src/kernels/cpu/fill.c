@@ -1,6 +1,7 @@
 /* fill.c -- Fill, ZerosLike, OnesLike. */
 #include "kernels/cpu/move.h"
 #include "kernels/cpu/shapes.h"
+#include "kernels/cpu/tensor_list.h"
 
 static leat_status fill(leat_kernel *k)
 {
@@ -16,11 +17,22 @@ static leat_status fill(leat_kernel *k)
     return leat_move_fill(k, y, value->data);
 }
 
+/* Of variants only lists have zeros. */
+static leat_status zero_list(leat_kernel *k)
+{
+    const leat_tensor *x = leat_kernel_in(k, 0);
+    LEAT_REQUIRE(x->shape.rank == 0 && AT(leat_variant, x)->type == &leat_list_type, UNIMPLEMENTED,
+                 "ZerosLike of a variant that is not a list is not supported");
+    leat_list *zeros;
+    LEAT_TRY(leat_list_zeros(AT(leat_variant, x)->object, &zeros));
+    return leat_list_give(k, 0, zeros);
+}
+
 static leat_status zeros_like(leat_kernel *k)
 {
     const leat_tensor *x = leat_kernel_in(k, 0);
-    LEAT_REQUIRE(x->dtype != LEAT_VARIANT, UNIMPLEMENTED,
-                 "ZerosLike of a variant is not supported");
+    if (x->dtype == LEAT_VARIANT)
+        return zero_list(k);
     leat_tensor *y;
     LEAT_TRY(leat_kernel_out_over(k, 0, 0, &x->shape, &y));
     leat_move_zero(k, y);

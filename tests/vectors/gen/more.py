@@ -182,6 +182,74 @@ def linalg(f):
                        lambda b: raw.Qr(input=b.rand(shape, t), full_matrices=full), 40)
 
 
+def lists(f):
+    def pushed(b, n, t=FLOAT, shape=(2,)):
+        l = raw.EmptyTensorList(element_shape=b.index(list(shape), const=False),
+                                max_num_elements=b.index(-1), element_dtype=t)
+        for _ in range(n):
+            l = raw.TensorListPushBack(input_handle=l, tensor=b.rand(shape, t))
+        return l
+
+    def stack(b, l, t=FLOAT, shape=(2,)):
+        return raw.TensorListStack(input_handle=l, element_shape=b.index(list(shape)),
+                                   element_dtype=t)
+    for t in (FLOAT, tf.int64, tf.string):
+        f.case(name_of(t), 'TensorListStack', lambda b: stack(b, pushed(b, 3, t), t))
+        f.case(name_of(t), 'TensorListFromTensor', lambda b: stack(b, raw.TensorListFromTensor(
+            tensor=b.rand((4, 2), t), element_shape=b.index([2])), t))
+
+        def pop(b):
+            l = pushed(b, 3, t)
+            short, x = raw.TensorListPopBack(input_handle=l, element_shape=b.index([2]),
+                                             element_dtype=t)
+            return [x, stack(b, l, t), stack(b, short, t),
+                    raw.TensorListLength(input_handle=short)]
+        f.case(name_of(t), 'TensorListPopBack', pop)
+
+        def items(b):
+            l = raw.TensorListReserve(element_shape=b.index([2]), num_elements=b.index(3),
+                                      element_dtype=t)
+            m = raw.TensorListSetItem(input_handle=l, index=b.index(1), item=b.rand((2,), t))
+            get = [raw.TensorListGetItem(input_handle=m, index=b.index(1),
+                                         element_shape=b.index([2]), element_dtype=t)]
+            if t != tf.string:
+                get += [stack(b, l, t), stack(b, m, t)]
+            return get
+        f.case(name_of(t), 'TensorListSetItem', items)
+        f.case(name_of(t), 'TensorListGather', lambda b: raw.TensorListGather(
+            input_handle=pushed(b, 3, t), indices=b.feed([2, 0, 2], tf.int32),
+            element_shape=b.index([2]), element_dtype=t))
+        f.case(name_of(t), 'TensorListScatterV2', lambda b: stack(b, raw.TensorListScatterV2(
+            tensor=b.rand((2, 2), t), indices=b.feed([1, 0], tf.int32), element_shape=b.index([2]),
+            num_elements=b.index(-1)), t))
+
+        def parts(b):
+            l = raw.TensorListSplit(tensor=b.rand((5, 2), t), element_shape=b.index([-1, 2]),
+                                    lengths=b.feed([2, 0, 3], tf.int64))
+            return raw.TensorListConcatV2(input_handle=l, element_shape=b.index([-1, 2]),
+                                          leading_dims=b.feed([], tf.int64), element_dtype=t)
+        f.case(name_of(t), 'TensorListSplit', parts)
+    f.case('shape', 'TensorListElementShape', lambda b: raw.TensorListElementShape(
+        input_handle=pushed(b, 1), shape_type=tf.int64))
+    f.case('resize', 'TensorListResize', lambda b: [stack(b, raw.TensorListResize(
+        input_handle=pushed(b, 3), size=b.index(n))) for n in (2, 4)])
+    f.case('lists', 'AddN', lambda b: stack(b, raw.AddN(inputs=[pushed(b, 2), pushed(b, 2),
+                                                                pushed(b, 2)])), 2)
+    f.case('lists', 'ZerosLike', lambda b: stack(b, raw.ZerosLike(x=pushed(b, 2))))
+    f.case('lists', 'TensorListConcatLists', lambda b: stack(b, raw.TensorListConcatLists(
+        input_a=pushed(b, 2), input_b=pushed(b, 1), element_dtype=FLOAT)))
+    f.case('empty', 'TensorListPopBack', lambda b: raw.TensorListPopBack(
+        input_handle=pushed(b, 0), element_shape=b.index([2]), element_dtype=FLOAT)[1],
+        error='Trying to pop from an empty list')
+    f.case('bad', 'TensorListGetItem', lambda b: raw.TensorListGetItem(
+        input_handle=pushed(b, 1), index=b.index(1), element_shape=b.index([2]),
+        element_dtype=FLOAT), error='Trying to access element 1 in a list with 1 elements.')
+    f.case('bad', 'TensorListPushBack', lambda b: raw.TensorListLength(
+        input_handle=raw.TensorListPushBack(input_handle=pushed(b, 1), tensor=b.rand((3,), FLOAT))),
+        error='Tried to append a tensor with incompatible shape to a list. Op element shape: [3] '
+        'list shape: [2]')
+
+
 def others(f):
     def optional(b):
         o = raw.OptionalFromValue(components=[b.rand((2,), FLOAT), b.rand((), tf.string)])
@@ -209,5 +277,5 @@ def others(f):
 
 
 def make(f):
-    for part in (strings, sets, sparse_products, space, linalg, others):
+    for part in (strings, sets, sparse_products, space, linalg, lists, others):
         part(f)

@@ -1,0 +1,44 @@
+/* tensor_list.h -- a list of tensors in a variant.
+ *
+ * 1. A list that several variants hold never changes: who writes takes leat_list_take, which copies
+ *    the list (not the tensors) unless this kernel is the last to need it.
+ * 2. An item may be missing (NULL): it reads as zeros, where its shape is known.
+ */
+#ifndef LEAT_CPU_TENSOR_LIST_H
+#define LEAT_CPU_TENSOR_LIST_H
+
+#include "kernels/cpu/cpu.h"
+
+typedef struct leat_list {
+    atomic_int refs;
+    leat_dtype dtype;
+    leat_shape element; /* what is known of every item */
+    int64_t max;        /* items it may have, or -1 */
+    leat_tensor **v;    /* owned */
+    int64_t n, cap;
+} leat_list;
+
+leat_list *leat_list_new(leat_dtype t, const leat_shape *element);
+void leat_list_free(leat_list *l); /* drops a reference */
+leat_status leat_list_resize(leat_list *l, int64_t n) LEAT_MUST_CHECK;
+void leat_list_push(leat_list *l, leat_tensor *t); /* takes t */
+/* The list in element 0 of input i; borrowed. The node's element_dtype, if it has one, is checked.
+ */
+leat_status leat_list_input(leat_kernel *k, int i, const leat_list **out) LEAT_MUST_CHECK;
+/* The same, to be written to and given on; free with leat_list_free. */
+leat_status leat_list_take(leat_kernel *k, int i, leat_list **out) LEAT_MUST_CHECK;
+/* Output i is a scalar variant that holds l; takes l. */
+leat_status leat_list_give(leat_kernel *k, int i, leat_list *l) LEAT_MUST_CHECK;
+/* Input i, a shape: -1 for any, or a vector with -1 for dims that are not known. */
+leat_status leat_list_shape(leat_kernel *k, int i, leat_shape *out) LEAT_MUST_CHECK;
+/* What the list and input i say of its items. */
+leat_status leat_list_element(leat_kernel *k, const leat_list *l, int i,
+                              leat_shape *out) LEAT_MUST_CHECK;
+/* ... and the items that are there. */
+leat_status leat_list_known(const leat_list *l, leat_shape *s) LEAT_MUST_CHECK;
+/* Sums of lists' items, and a list of zeros like l. */
+leat_status leat_list_add(const leat_list *a, const leat_list *b, leat_list **out) LEAT_MUST_CHECK;
+leat_status leat_list_zeros(const leat_list *l, leat_list **out) LEAT_MUST_CHECK;
+extern const leat_variant_type leat_list_type;
+
+#endif
