@@ -338,6 +338,7 @@ static void broken_data(void)
     leat_tensor *t = NULL;
     char *bytes;
     size_t n;
+    unlink(here("broken.data-00000-of-00001"));
     copy_file(theirs("kinds.index"), here("broken.index"));
     CHECK_OK(leat_file_read(theirs("kinds.data-00000-of-00001"), &bytes, &n));
     CHECK_OK(leat_bundle_open(here("broken"), &b));
