@@ -12,9 +12,9 @@
 #include "core/map.h"
 #include "vector_replay.h"
 
-static const char *const families[] = {"array",  "index",   "cwise",    "reduce", "math",
-                                       "nn",     "state",   "training", "random", "flow",
-                                       "string", "complex", "extra",    "more",   "static"};
+static const char *const families[] = {
+    "array",  "index", "cwise",  "reduce",  "math",  "nn",   "state",   "training",
+    "random", "flow",  "string", "complex", "extra", "more", "summary", "static"};
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
 /* Names and in how many cases they came up. */

@@ -1,0 +1,257 @@
+/* summary.c -- ScalarSummary, HistogramSummary, MergeSummary, TensorSummary and TensorSummaryV2:
+ * Summary messages as strings. */
+#include <float.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "core/alloc.h"
+#include "core/map.h"
+#include "core/strbuf.h"
+#include "kernels/cpu/cpu.h"
+#include "proto/event.pb-c.h"
+#include "proto/tensor_codec.h"
+#include "proto/wire.h"
+
+/* ---- Buckets that grow by a tenth from 1e-12 to 1e20, the same below zero ---- */
+enum { MOST_BUCKETS = 1600 };
+static double limits[MOST_BUCKETS];
+static int n_limits;
+static pthread_once_t limits_once = PTHREAD_ONCE_INIT;
+
+static void make_limits(void)
+{
+    double up[MOST_BUCKETS / 2];
+    int n = 0;
+    for (double v = 1.0e-12; v < 1.0e20; v *= 1.1)
+        up[n++] = v;
+    up[n++] = DBL_MAX;
+    for (int i = 0; i < n; i++) {
+        limits[n - 1 - i] = -up[i];
+        limits[n + 1 + i] = up[i];
+    }
+    limits[n] = 0;
+    n_limits = 2 * n + 1;
+}
+
+/* The first bucket whose limit is above v. */
+static int bucket_of(double v)
+{
+    int low = 0, high = n_limits - 1;
+    while (low < high) {
+        int mid = (low + high) / 2;
+        if (v < limits[mid])
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return low;
+}
+
+static leat_status histogram_of(leat_kernel *k, const leat_tensor *t, Leat__HistogramProto *h,
+                                double *counts)
+{
+    h->min = DBL_MAX;
+    h->max = -DBL_MAX;
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < t->count; i++) {
+        double v = t->dtype == LEAT_FLOAT ? AT(float, t)[i] : leat_tensor_at(t, i);
+        LEAT_REQUIRE(!isnan(v), INVALID_ARGUMENT, "Nan in summary histogram for: %s",
+                     leat_node_name(leat_kernel_node(k)));
+        LEAT_REQUIRE(!isinf(v), INVALID_ARGUMENT, "Infinity in summary histogram for: %s",
+                     leat_node_name(leat_kernel_node(k)));
+        counts[bucket_of(v)] += 1;
+        h->min = v < h->min ? v : h->min;
+        h->max = v > h->max ? v : h->max;
+        sum += v;
+        squares += v * v;
+    }
+    h->num = (double)t->count;
+    h->sum = sum;
+    h->sum_squares = squares;
+    return NULL;
+}
+
+/* Runs of empty buckets become one. Writes over the counts. */
+static void collapse(Leat__HistogramProto *h, double *counts, double *ends)
+{
+    size_t n = 0;
+    for (int i = 0; i < n_limits;) {
+        double end = limits[i], count = counts[i];
+        i++;
+        for (; count <= 0 && i < n_limits && counts[i] <= 0; i++)
+            end = limits[i];
+        ends[n] = end;
+        counts[n++] = count;
+    }
+    h->n_bucket_limit = h->n_bucket = n;
+    h->bucket_limit = ends;
+    h->bucket = counts;
+}
+
+/* ---- Output 0: a message as a string ---- */
+static leat_status put(leat_kernel *k, const Leat__Summary *m)
+{
+    leat_strbuf b = {0};
+    leat_tensor *y;
+    leat_status s = leat_proto_pack(m, &b);
+    if (!s)
+        s = leat_kernel_out(k, 0, &(leat_shape){0}, &y);
+    if (!s && !leat_string_set(y->data, b.s, b.n))
+        s = leat_error(RESOURCE_EXHAUSTED, "no memory for a summary of %zu bytes", b.n);
+    leat_strbuf_release(&b);
+    return s;
+}
+
+static leat_status put_value(leat_kernel *k, Leat__Summary__Value *v)
+{
+    Leat__Summary m = LEAT__SUMMARY__INIT;
+    m.n_value = 1;
+    m.value = &v;
+    return put(k, &m);
+}
+
+static char *tag_of(const leat_tensor *t, int64_t i)
+{
+    leat_string *s = AT(leat_string, t) + i;
+    return s->data ? s->data : "";
+}
+
+static leat_status scalar_summary(leat_kernel *k)
+{
+    const leat_tensor *tags = leat_kernel_in(k, 0), *values = leat_kernel_in(k, 1);
+    bool one = tags->count == 1;
+    LEAT_REQUIRE(leat_shape_equal(&tags->shape, &values->shape) || (one && values->count == 1),
+                 INVALID_ARGUMENT, "tags and values not the same shape: %s != %s%s%s%s",
+                 leat_shape_show(&tags->shape).s, leat_shape_show(&values->shape).s,
+                 one ? " (tag '" : "", one ? tag_of(tags, 0) : "", one ? "')" : "");
+    size_t n = (size_t)tags->count;
+    Leat__Summary__Value *v = leat_new_array(Leat__Summary__Value, n ? n : 1);
+    Leat__Summary__Value **list = leat_new_array(Leat__Summary__Value *, n ? n : 1);
+    for (size_t i = 0; i < n; i++) {
+        leat__summary__value__init(&v[i]);
+        v[i].tag = tag_of(tags, (int64_t)i);
+        v[i].value_case = LEAT__SUMMARY__VALUE__VALUE_SIMPLE_VALUE;
+        v[i].simple_value = (float)leat_tensor_at(values, (int64_t)i);
+        list[i] = &v[i];
+    }
+    Leat__Summary m = LEAT__SUMMARY__INIT;
+    m.n_value = n;
+    m.value = list;
+    leat_status s = put(k, &m);
+    free(v);
+    free(list);
+    return s;
+}
+
+static leat_status histogram_summary(leat_kernel *k)
+{
+    const leat_tensor *tag = leat_kernel_in(k, 0);
+    LEAT_REQUIRE(tag->count == 1, INVALID_ARGUMENT, "tags must be scalar");
+    pthread_once(&limits_once, make_limits);
+    Leat__HistogramProto h = LEAT__HISTOGRAM_PROTO__INIT;
+    double counts[MOST_BUCKETS] = {0}, ends[MOST_BUCKETS];
+    LEAT_TRY(histogram_of(k, leat_kernel_in(k, 1), &h, counts));
+    collapse(&h, counts, ends);
+    Leat__Summary__Value v = LEAT__SUMMARY__VALUE__INIT;
+    v.tag = tag_of(tag, 0);
+    v.value_case = LEAT__SUMMARY__VALUE__VALUE_HISTO;
+    v.histo = &h;
+    return put_value(k, &v);
+}
+
+/* ---- MergeSummary ---- */
+typedef struct merged {
+    Leat__Summary **parts; /* to be freed */
+    size_t n, cap;
+    Leat__Summary__Value **values;
+    size_t n_values, cap_values;
+    leat_map tags;
+} merged;
+
+static leat_status merge_one(merged *m, const leat_string *bytes)
+{
+    Leat__Summary *part;
+    leat_status s = LEAT_UNPACK(summary, bytes->data, bytes->size, &part);
+    if (s) {
+        leat_status_free(s);
+        return leat_error(INVALID_ARGUMENT, "Could not parse one of the summary inputs");
+    }
+    leat_grow(m->parts, m->n, m->cap);
+    m->parts[m->n++] = part;
+    for (size_t i = 0; i < part->n_value; i++) {
+        Leat__Summary__Value *v = part->value[i];
+        LEAT_REQUIRE(!v->tag || !*v->tag || !leat_map_put(&m->tags, v->tag, v), INVALID_ARGUMENT,
+                     "Duplicate tag %s found in summary inputs", v->tag);
+        leat_grow(m->values, m->n_values, m->cap_values);
+        m->values[m->n_values++] = v;
+    }
+    return NULL;
+}
+
+static leat_status merge_summary(leat_kernel *k)
+{
+    merged m = {0};
+    leat_status s = NULL;
+    for (int i = 0; i < leat_kernel_inputs(k); i++) {
+        const leat_tensor *t = leat_kernel_in(k, i);
+        for (int64_t e = 0; e < t->count && !s; e++)
+            s = merge_one(&m, AT(leat_string, t) + e);
+    }
+    Leat__Summary all = LEAT__SUMMARY__INIT;
+    all.n_value = m.n_values;
+    all.value = m.values;
+    if (!s)
+        s = put(k, &all);
+    for (size_t i = 0; i < m.n; i++)
+        leat_proto_free(m.parts[i]);
+    free(m.parts);
+    free(m.values);
+    leat_map_release(&m.tags);
+    return s;
+}
+
+/* ---- TensorSummary ---- */
+static leat_status put_tensor(leat_kernel *k, const leat_tensor *t, Leat__Summary__Value *v)
+{
+    Leat__TensorProto *p;
+    LEAT_TRY(leat_tensor_to_proto(t, LEAT_TENSOR_CONTENT, &p));
+    v->value_case = LEAT__SUMMARY__VALUE__VALUE_TENSOR;
+    v->tensor = p;
+    leat_status s = put_value(k, v);
+    leat_proto_free(p);
+    return s;
+}
+
+static leat_status tensor_summary(leat_kernel *k)
+{
+    Leat__Summary__Value v = LEAT__SUMMARY__VALUE__INIT;
+    v.node_name = (char *)leat_node_name(leat_kernel_node(k));
+    return put_tensor(k, leat_kernel_in(k, 0), &v);
+}
+
+static leat_status tensor_summary_v2(leat_kernel *k)
+{
+    const leat_tensor *tag = leat_kernel_in(k, 0), *metadata = leat_kernel_in(k, 2);
+    LEAT_REQUIRE(tag->count == 1, INVALID_ARGUMENT, "tag must be scalar");
+    LEAT_REQUIRE(metadata->count == 1, INVALID_ARGUMENT,
+                 "serialized_summary_metadata must be scalar");
+    const leat_string *bytes = metadata->data;
+    Leat__Summary__Value v = LEAT__SUMMARY__VALUE__INIT;
+    v.tag = tag_of(tag, 0);
+    LEAT_TRY(LEAT_UNPACK(summary_metadata, bytes->data, bytes->size, &v.metadata));
+    leat_status s = put_tensor(k, leat_kernel_in(k, 1), &v);
+    leat_proto_free(v.metadata);
+    return s;
+}
+
+const leat_kernel_def leat_cpu_summary[] = {
+    {.op = "ScalarSummary", .where = {{"T", LEAT_TYPES_REAL}}, .run = scalar_summary},
+    {.op = "HistogramSummary",
+     .where = {{"T", LEAT_TYPES_REAL}},
+     .run = histogram_summary,
+     .flags = LEAT_KERNEL_EXPENSIVE},
+    {.op = "MergeSummary", .run = merge_summary},
+    {.op = "TensorSummary", .run = tensor_summary},
+    {.op = "TensorSummaryV2", .run = tensor_summary_v2},
+    {0},
+};

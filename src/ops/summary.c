@@ -1,0 +1,37 @@
+/* summary.c -- ops that make Summary messages of what tensors hold, for TensorBoard. */
+#include <leat/extend.h>
+
+const leat_op_def leat_ops_summary[] = {
+    {.name = "ScalarSummary",
+     .inputs = "tags: string, values: T",
+     .outputs = "summary: string",
+     .attrs = "T: realnumbertype",
+     .shape = leat_shape_scalar,
+     .grad = leat_grad_none},
+    {.name = "HistogramSummary",
+     .inputs = "tag: string, values: T",
+     .outputs = "summary: string",
+     .attrs = "T: realnumbertype = DT_FLOAT",
+     .shape = leat_shape_scalar,
+     .grad = leat_grad_none},
+    {.name = "MergeSummary",
+     .inputs = "inputs: N * string",
+     .outputs = "summary: string",
+     .attrs = "N: int >= 1",
+     .shape = leat_shape_scalar,
+     .grad = leat_grad_none},
+    {.name = "TensorSummary",
+     .inputs = "tensor: T",
+     .outputs = "summary: string",
+     .attrs = "T: type; description: string = ''; labels: list(string) = []; "
+              "display_name: string = ''",
+     .shape = leat_shape_scalar,
+     .grad = leat_grad_none},
+    {.name = "TensorSummaryV2",
+     .inputs = "tag: string, tensor: T, serialized_summary_metadata: string",
+     .outputs = "summary: string",
+     .attrs = "T: type",
+     .shape = leat_shape_scalar,
+     .grad = leat_grad_none},
+    {0},
+};
