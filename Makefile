@@ -31,7 +31,7 @@ asan: ## the tests under AddressSanitizer and UBSan
 	@$(MAKE) --no-print-directory test BUILD=build-asan CMAKE_FLAGS='-DLEAT_SANITIZE=address,undefined'
 
 tsan: ## the tests under ThreadSanitizer
-	@$(MAKE) --no-print-directory test BUILD=build-tsan CMAKE_FLAGS='-DLEAT_SANITIZE=thread'
+	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp $(MAKE) --no-print-directory test BUILD=build-tsan CMAKE_FLAGS='-DLEAT_SANITIZE=thread'
 
 fuzz: ## run each fuzzer for FUZZ_SECONDS
 	@scripts/deps clang libclang-rt-14-dev

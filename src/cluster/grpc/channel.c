@@ -9,62 +9,31 @@
 #include <grpc/grpc_security.h>
 #include <grpc/support/alloc.h>
 
-#include "cluster/grpc/bytes.h"
-#include "cluster/grpc/pump.h"
-#include "cluster/transport_int.h"
+#include "cluster/grpc/channel_int.h"
 #include "core/alloc.h"
 #include "core/threadpool.h"
 
-typedef struct call call;
-typedef struct channel {
-    leat_channel base;
-    char *address, *peer;
-    grpc_channel *inner;
-    grpc_completion_queue *queue;
-    pthread_mutex_t lock; /* calls; taken last */
-    pthread_cond_t no_calls;
-    call *calls; /* under way */
-} channel;
-
-struct call {
-    leat_call base;
-    leat_tag tag;
-    call *next, **link; /* among the channel's */
-    channel *channel;
-    grpc_call *inner;
-    const char *method;
-    leat_reply_fn fn;
-    void *arg;
-    int64_t started, deadline; /* CLOCK_MONOTONIC */
-    grpc_byte_buffer *request, *reply;
-    grpc_metadata_array initial, trailing;
-    grpc_status_code code;
-    grpc_slice details;
-};
-
-static leat_status call_status(const call *c)
-{
-    if (c->code == GRPC_STATUS_OK && c->reply)
-        return NULL;
-    int code = c->code > 0 && c->code <= LEAT_UNAUTHENTICATED ? (int)c->code : LEAT_UNKNOWN;
-    if (c->code == GRPC_STATUS_OK)
-        code = LEAT_INTERNAL;
-    char *words = grpc_slice_to_c_string(c->details);
-    leat_status s = leat_status_new((leat_code)code, __FILE__, __LINE__, "%s (%s) %s: %s",
-                                    c->channel->peer, c->channel->address, c->method, words);
-    gpr_free(words);
-    return s;
-}
-
-static void free_call(call *c)
+/* What gRPC gives or fills in, and so must be new for a second try. */
+static void release_inner(leat_rpc *c)
 {
     grpc_byte_buffer_destroy(c->request);
     grpc_byte_buffer_destroy(c->reply);
     grpc_metadata_array_destroy(&c->initial);
     grpc_metadata_array_destroy(&c->trailing);
     grpc_slice_unref(c->details);
-    channel *ch = c->channel;
+    gpr_free((void *)c->error);
+    c->request = c->reply = NULL;
+    c->error = NULL;
+}
+
+static void free_call(leat_rpc *c)
+{
+    bool heard = c->reply;
+    release_inner(c);
+    leat_rpc_channel *ch = c->channel;
     pthread_mutex_lock(&ch->lock);
+    if (heard)
+        ch->heard_ns = leat_now_ns();
     grpc_call_unref(c->inner);
     *c->link = c->next;
     if (c->next)
@@ -75,10 +44,75 @@ static void free_call(call *c)
     free(c);
 }
 
+/* The channel's lock is held: ping.c changes inner. */
+static void init_inner(leat_rpc *c, const char *method, int64_t deadline_ns)
+{
+    grpc_metadata_array_init(&c->initial);
+    grpc_metadata_array_init(&c->trailing);
+    c->details = grpc_empty_slice();
+    c->inner = grpc_channel_create_call(c->channel->inner, NULL, GRPC_PROPAGATE_DEFAULTS,
+                                        c->channel->queue, grpc_slice_from_static_string(method),
+                                        NULL, leat_pump_time(deadline_ns), NULL);
+}
+
+static void start(leat_rpc *c)
+{
+    grpc_op ops[6] = {
+        {.op = GRPC_OP_SEND_INITIAL_METADATA,
+         .flags = c->wait_ready ? GRPC_INITIAL_METADATA_WAIT_FOR_READY |
+                                      GRPC_INITIAL_METADATA_WAIT_FOR_READY_EXPLICITLY_SET
+                                : 0},
+        {.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = c->request},
+        {.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT},
+        {.op = GRPC_OP_RECV_INITIAL_METADATA,
+         .data.recv_initial_metadata.recv_initial_metadata = &c->initial},
+        {.op = GRPC_OP_RECV_MESSAGE, .data.recv_message.recv_message = &c->reply},
+        {.op = GRPC_OP_RECV_STATUS_ON_CLIENT,
+         .data.recv_status_on_client = {.trailing_metadata = &c->trailing,
+                                        .status = &c->code,
+                                        .status_details = &c->details,
+                                        .error_string = &c->error}},
+    };
+    grpc_call *inner = c->inner; /* c may be freed as soon as the tag is handed over */
+    if (grpc_call_start_batch(inner, ops, 6, leat_tag_hand(&c->tag), NULL) != GRPC_CALL_OK)
+        abort(); /* a mistake of this file: gRPC refuses nothing else */
+}
+
+bool leat_rpc_connected(leat_rpc_channel *c)
+{
+    pthread_mutex_lock(&c->lock);
+    bool is = grpc_channel_check_connectivity_state(c->inner, 0) == GRPC_CHANNEL_READY;
+    pthread_mutex_unlock(&c->lock);
+    return is;
+}
+
+/* A call that waited for a connection in vain knows only that its time is up. One that does not
+ * wait fails with the reason of the last attempt. */
+static bool ask_why(leat_rpc *c)
+{
+    enum { PATIENCE_NS = 100000000 };
+    leat_rpc_channel *ch = c->channel;
+    if (c->code != GRPC_STATUS_DEADLINE_EXCEEDED || !c->wait_ready || c->asks_why ||
+        leat_rpc_connected(ch))
+        return false;
+    release_inner(c);
+    c->asks_why = true;
+    c->wait_ready = false;
+    c->request = leat_bytes_to_send(&(leat_outgoing){0});
+    pthread_mutex_lock(&ch->lock);
+    grpc_call_unref(c->inner);
+    init_inner(c, LEAT_PING, leat_now_ns() + PATIENCE_NS);
+    pthread_mutex_unlock(&ch->lock);
+    start(c);
+    return true;
+}
+
 static void on_done(leat_tag *tag, bool ok)
 {
-    call *c = (call *)((char *)tag - offsetof(call, tag));
-    leat_status s = call_status(c);
+    leat_rpc *c = (leat_rpc *)((char *)tag - offsetof(leat_rpc, tag));
+    if (ask_why(c))
+        return;
+    leat_status s = leat_rpc_status(c);
     leat_pump_let_go();
     if (s) {
         c->fn(c->arg, s, NULL);
@@ -90,57 +124,44 @@ static void on_done(leat_tag *tag, bool ok)
     free_call(c);
 }
 
-static void start(call *c, bool wait_ready)
-{
-    grpc_op ops[6] = {
-        {.op = GRPC_OP_SEND_INITIAL_METADATA,
-         .flags = wait_ready ? GRPC_INITIAL_METADATA_WAIT_FOR_READY |
-                                   GRPC_INITIAL_METADATA_WAIT_FOR_READY_EXPLICITLY_SET
-                             : 0},
-        {.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = c->request},
-        {.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT},
-        {.op = GRPC_OP_RECV_INITIAL_METADATA,
-         .data.recv_initial_metadata.recv_initial_metadata = &c->initial},
-        {.op = GRPC_OP_RECV_MESSAGE, .data.recv_message.recv_message = &c->reply},
-        {.op = GRPC_OP_RECV_STATUS_ON_CLIENT,
-         .data.recv_status_on_client = {.trailing_metadata = &c->trailing,
-                                        .status = &c->code,
-                                        .status_details = &c->details}},
-    };
-    grpc_call_error e = grpc_call_start_batch(c->inner, ops, 6, &c->tag, NULL);
-    if (e != GRPC_CALL_OK)
-        abort(); /* a mistake of this file: gRPC refuses nothing else */
-}
-
 static void cancel(leat_call *base)
 {
-    grpc_call_cancel(((call *)base)->inner, NULL);
+    leat_rpc *c = (leat_rpc *)base;
+    pthread_mutex_lock(&c->channel->lock);
+    grpc_call_cancel(c->inner, NULL);
+    pthread_mutex_unlock(&c->channel->lock);
 }
 
 static void channel_call(leat_channel *base, const char *method, leat_outgoing *request,
                          const leat_call_options *options, leat_reply_fn fn, void *arg,
                          leat_call **call_out)
 {
-    channel *ch = (channel *)base;
-    call *c = leat_new(call);
-    *c = (call){.base = {cancel},
-                .tag = {on_done},
-                .channel = ch,
-                .method = method,
-                .fn = fn,
-                .arg = arg,
-                .started = leat_now_ns(),
-                .deadline = options->deadline_ns,
-                .details = grpc_empty_slice()};
-    grpc_metadata_array_init(&c->initial);
-    grpc_metadata_array_init(&c->trailing);
+    leat_rpc_channel *ch = (leat_rpc_channel *)base;
+    leat_rpc *c = leat_new(leat_rpc);
+    *c = (leat_rpc){.base = {cancel},
+                    .tag = {on_done},
+                    .channel = ch,
+                    .method = method,
+                    .fn = fn,
+                    .arg = arg,
+                    .started_ns = leat_now_ns(),
+                    .wait_ready = options->wait_ready};
     size_t size = leat_outgoing_size(request);
     if (size > LEAT_MESSAGE_MAX)
         leat_outgoing_release(request);
     c->request = leat_bytes_to_send(request);
-    c->inner = grpc_channel_create_call(ch->inner, NULL, GRPC_PROPAGATE_DEFAULTS, ch->queue,
-                                        grpc_slice_from_static_string(method), NULL,
-                                        leat_pump_time(options->deadline_ns), NULL);
+    pthread_mutex_lock(&ch->lock);
+    init_inner(c, method, options->deadline_ns);
+    if (!ch->calls)
+        ch->heard_ns = c->started_ns;
+    c->link = &ch->calls;
+    c->next = ch->calls;
+    if (c->next)
+        c->next->link = &c->next;
+    ch->calls = c;
+    if (call_out)
+        *call_out = &c->base;
+    pthread_mutex_unlock(&ch->lock);
     if (size > LEAT_MESSAGE_MAX) {
         leat_strbuf b = {0};
         leat_strbuf_printf(&b, "a request of %zu bytes is larger than the limit of %lld", size,
@@ -148,23 +169,15 @@ static void channel_call(leat_channel *base, const char *method, leat_outgoing *
         grpc_call_cancel_with_status(c->inner, GRPC_STATUS_RESOURCE_EXHAUSTED, b.s, NULL);
         leat_strbuf_release(&b);
     }
-    if (call_out)
-        *call_out = &c->base;
-    pthread_mutex_lock(&ch->lock);
-    c->link = &ch->calls;
-    c->next = ch->calls;
-    if (c->next)
-        c->next->link = &c->next;
-    ch->calls = c;
-    pthread_mutex_unlock(&ch->lock);
-    start(c, options->wait_ready);
+    start(c);
 }
 
 static void channel_free(leat_channel *base)
 {
-    channel *ch = (channel *)base;
+    leat_rpc_channel *ch = (leat_rpc_channel *)base;
+    leat_ping_unwatch(ch);
     pthread_mutex_lock(&ch->lock);
-    for (call *c = ch->calls; c; c = c->next)
+    for (leat_rpc *c = ch->calls; c; c = c->next)
         grpc_call_cancel(c->inner, NULL);
     while (ch->calls)
         pthread_cond_wait(&ch->no_calls, &ch->lock);
@@ -178,7 +191,7 @@ static void channel_free(leat_channel *base)
     free(ch);
 }
 
-static grpc_channel *connect_to(const char *address)
+grpc_channel *leat_rpc_connect(const leat_rpc_channel *ch)
 {
     static const struct {
         const char *key;
@@ -204,7 +217,7 @@ static grpc_channel *connect_to(const char *address)
     /* With its scheme, else a host that is called as one would be taken for it. */
     leat_strbuf target = {0};
     leat_strbuf_puts(&target, "dns:///");
-    for (const char *p = address; *p; p++)
+    for (const char *p = ch->address; *p; p++)
         if (*p == '[' || *p == ']')
             leat_strbuf_puts(&target, *p == '[' ? "%5B" : "%5D");
         else
@@ -222,14 +235,16 @@ leat_status leat_channel_open(const char *address, const char *peer, const leat_
     static const leat_channel_ops ops = {channel_call, channel_free};
     LEAT_REQUIRE(strrchr(address, ':'), INVALID_ARGUMENT,
                  "\"%s\" is no address: it should be host:port", address);
-    channel *ch = leat_new(channel);
+    leat_rpc_channel *ch = leat_new(leat_rpc_channel);
     ch->base.ops = &ops;
     ch->address = leat_xstrdup(address);
     ch->peer = leat_xstrdup(peer);
+    ch->security = security;
     pthread_mutex_init(&ch->lock, NULL);
     pthread_cond_init(&ch->no_calls, NULL);
     ch->queue = leat_pump_join();
-    ch->inner = connect_to(address);
+    ch->inner = leat_rpc_connect(ch);
+    leat_ping_watch(ch);
     *out = &ch->base;
     return NULL;
 }

@@ -17,9 +17,7 @@
 
 #include "cluster/gone.h"
 #include "cluster/grpc/address.h"
-#include "cluster/grpc/bytes.h"
-#include "cluster/grpc/pump.h"
-#include "cluster/transport_int.h"
+#include "cluster/grpc/channel_int.h"
 #include "core/alloc.h"
 #include "core/threadpool.h"
 
@@ -116,7 +114,8 @@ static void on_closed(leat_tag *tag, bool ok)
 
 static void start(asked *a, const grpc_op *ops, size_t n, leat_tag *tag)
 {
-    if (grpc_call_start_batch(a->call, ops, n, tag, NULL) != GRPC_CALL_OK)
+    grpc_call *call = a->call; /* a may be freed as soon as the tag is handed over */
+    if (grpc_call_start_batch(call, ops, n, leat_tag_hand(tag), NULL) != GRPC_CALL_OK)
         abort(); /* a mistake of this file: gRPC refuses nothing else */
 }
 
@@ -128,11 +127,15 @@ static void send(asked *a, leat_status s)
         for (n = WORDS_MAX; n && (words[n] & 0xc0) == 0x80;)
             n--;
     grpc_slice details = grpc_slice_from_copied_buffer(words, n);
+    grpc_metadata says = {.key = grpc_slice_from_static_string(LEAT_SAYS),
+                          .value = grpc_slice_from_static_string("1")};
     grpc_op ops[3] = {
         {.op = GRPC_OP_SEND_INITIAL_METADATA},
         {.op = GRPC_OP_SEND_STATUS_FROM_SERVER,
          .data.send_status_from_server = {.status = (grpc_status_code)leat_status_code(s),
-                                          .status_details = s ? &details : NULL}},
+                                          .status_details = s ? &details : NULL,
+                                          .trailing_metadata_count = s ? 1 : 0,
+                                          .trailing_metadata = &says}},
         {.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = a->reply},
     };
     start(a, ops, a->reply ? 3 : 2, &a->sent);
@@ -183,7 +186,9 @@ static const char *peer(const leat_asked *base)
 static void on_came(leat_tag *tag, bool ok)
 {
     asked *a = ASKED(tag, came);
-    if (ok && a->request) {
+    if (ok && a->request && grpc_slice_str_cmp(a->details.method, LEAT_PING) == 0) {
+        reply(&a->base, NULL, NULL);
+    } else if (ok && a->request) {
         leat_pump_let_go();
         char *method = grpc_slice_to_c_string(a->details.method);
         leat_incoming in = leat_bytes_received(a->request);
@@ -224,8 +229,8 @@ static void on_arrived(leat_tag *tag, bool ok)
             start(a, &take, 1, &a->came);
         } else {
             reply(&a->base,
-                  leat_error(RESOURCE_EXHAUSTED, "The task has %d calls under way, its limit",
-                             l->max_calls),
+                  leat_error(RESOURCE_EXHAUSTED,
+                             "The task has %d calls under way, which is its limit", l->max_calls),
                   NULL);
             pthread_mutex_lock(&a->lock);
             a->handling = false;
@@ -256,7 +261,7 @@ static void request(leat_listener *l)
     grpc_metadata_array_init(&a->metadata);
     count(l, &l->waiting, 1);
     if (grpc_server_request_call(l->server, &a->call, &a->details, &a->metadata, l->queue, l->queue,
-                                 &a->arrived) != GRPC_CALL_OK)
+                                 leat_tag_hand(&a->arrived)) != GRPC_CALL_OK)
         abort(); /* a mistake of this file */
 }
 
@@ -279,6 +284,11 @@ static grpc_server *make_server(const leat_listener *l)
         {GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, INT_MAX},
         {GRPC_ARG_ALLOW_REUSEPORT, 0},
         {GRPC_ARG_ENABLE_CHANNELZ, 0},
+        /* Callers that vanish without a word are noticed after 20 s at most. */
+        {GRPC_ARG_KEEPALIVE_TIME_MS, 10000},
+        {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10000},
+        {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},
+        {GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0}, /* clients may do the same */
     };
     enum { N = sizeof options / sizeof *options };
     grpc_arg args[N];
@@ -368,7 +378,7 @@ void leat_listener_stop(leat_listener *l, int64_t deadline_ns)
     pthread_mutex_lock(&l->lock);
     l->stopping = true;
     pthread_mutex_unlock(&l->lock);
-    grpc_server_shutdown_and_notify(l->server, l->queue, &l->stopped_tag);
+    grpc_server_shutdown_and_notify(l->server, l->queue, leat_tag_hand(&l->stopped_tag));
     pthread_mutex_lock(&l->lock);
     wait_for_none(l, &l->calls, deadline_ns);
     pthread_mutex_unlock(&l->lock);

@@ -84,7 +84,7 @@ void leat_pump_every(int64_t period_ns, void (*fn)(void))
     pthread_mutex_lock(&every_lock);
     every_fn = fn;
     every_ns = period_ns;
-    __atomic_store_n(&every_at, fn ? leat_now_ns() + period_ns : 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&every_at, leat_now_ns() + period_ns, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&every_lock);
 }
 
@@ -141,6 +141,7 @@ static void *run(void *unused)
             if (e.type != GRPC_OP_COMPLETE)
                 continue;
             leat_tag *tag = e.tag;
+            __atomic_load_n(&tag->handed, __ATOMIC_ACQUIRE);
             tag->fn(tag, e.success);
         }
     }

@@ -1,0 +1,120 @@
+/* words.c -- why a call failed, in words that name the peer and say what to do. What the peer's
+ * handler answered stays as it is: it was worded there. */
+#include <grpc/support/alloc.h>
+#include <string.h>
+
+#include "cluster/grpc/channel_int.h"
+#include "core/threadpool.h"
+
+/* Which of gRPC's words stand for what; the first that is found counts. */
+static const struct {
+    const char *grpc, *what, *advice;
+} rows[] = {
+    {"Connection refused", "refused the connection: nobody listens there",
+     "Is the task started, and is this its address?"},
+    {"DNS resolution failed", "has a name that does not resolve",
+     "Check the spelling of the host, /etc/hosts and DNS"},
+    {"No route to host", "cannot be reached: no route to the host",
+     "Check the address and the network between"},
+    {"Network is unreachable", "cannot be reached: the network is unreachable",
+     "Check the address and the network between"},
+    {"http1.x server", "speaks HTTP/1, not gRPC", "Does another service use this port?"},
+    {"Failed parsing HTTP/2", "does not speak gRPC, or speaks it over TLS",
+     "Does another service use this port? Do both sides use TLS?"},
+    {"Received http2 header with status", "answers HTTP/2, but not as a task of a cluster",
+     "Does another service use this port?"},
+    {"Peer name", "shows a certificate with another name",
+     "Its certificate must carry its host's name, or the name that the security options give"},
+    {"SSL_ERROR_SSL",
+     "and this task cannot agree on TLS: a certificate was rejected, or one side "
+     "does not use TLS",
+     "Check certificate, key and authority on both sides"},
+    {"andshak", "did not complete the TLS handshake",
+     "Do both sides use TLS, and was this task's certificate signed by what the peer trusts?"},
+    {LEAT_SILENT, "fell silent: not even a ping was answered, though the connection stands",
+     "It is stopped or hangs, or the network between is cut"},
+    {"onnection timed out", "cannot be reached: the connection timed out",
+     "Is the host up, and does no firewall drop its packets?"},
+    {"Timeout occurred", "cannot be reached: the connection timed out",
+     "Is the host up, and does no firewall drop its packets?"},
+    {"last error: UNAVAILABLE", "closed the connection before the first word",
+     "Does another service use this port? Do both sides use TLS?"},
+    {"Socket closed", "closed the connection in mid-call",
+     "The task ended, or was killed: see what it printed last"},
+    {"Connection reset", "closed the connection in mid-call",
+     "The task ended, or was killed: see what it printed last"},
+    {"Broken pipe", "closed the connection in mid-call",
+     "The task ended, or was killed: see what it printed last"},
+    {"ndpoint closing", "closed the connection in mid-call",
+     "The task ended, or was killed: see what it printed last"},
+    {"erver shutdown", "stopped listening in mid-call", "The task is being shut down"},
+    {"GOAWAY", "stopped listening in mid-call", "The task is being shut down"},
+};
+
+static void describe(const leat_rpc *c, const char *words, leat_strbuf *out)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strstr(words, rows[i].grpc)) {
+            leat_strbuf_printf(out, "%s. %s", rows[i].what, rows[i].advice);
+            return;
+        }
+    if (c->code == GRPC_STATUS_DEADLINE_EXCEEDED && leat_rpc_connected(c->channel))
+        leat_strbuf_puts(out, "is connected, but did not answer in time. It is busy or stopped, "
+                              "or what was asked for takes longer");
+    else if (c->code == GRPC_STATUS_DEADLINE_EXCEEDED)
+        leat_strbuf_puts(out, "is silent: no connection came about in time. Is the host up, does "
+                              "no firewall drop its packets, and is it a task that listens there?");
+    else if (c->code == GRPC_STATUS_CANCELLED)
+        leat_strbuf_puts(out, "was not waited for any longer: the call was cancelled");
+    else if (c->code == GRPC_STATUS_OK)
+        leat_strbuf_puts(out, "answered without a message");
+    else
+        leat_strbuf_printf(out, "failed: %s", words);
+}
+
+/* The status was decided by the peer, not by gRPC on the way. Leat's listeners say so. */
+static bool from_peer(const leat_rpc *c, const char *words)
+{
+    for (size_t i = 0; i < c->trailing.count; i++)
+        if (grpc_slice_str_cmp(c->trailing.metadata[i].key, LEAT_SAYS) == 0)
+            return !c->asks_why;
+    return c->error && strstr(c->error, "Error received from peer") && !c->asks_why &&
+           !strstr(words, "Received http2 header") && c->code != GRPC_STATUS_UNAVAILABLE &&
+           c->code != GRPC_STATUS_DEADLINE_EXCEEDED && c->code != GRPC_STATUS_CANCELLED;
+}
+
+/* It was not the handler that refused: who did must be named. */
+static bool by_transport(leat_code code, const char *words)
+{
+    return code == LEAT_UNIMPLEMENTED || code == LEAT_UNAUTHENTICATED ||
+           (code == LEAT_RESOURCE_EXHAUSTED &&
+            (strstr(words, "Received message larger") || strstr(words, "calls under way")));
+}
+
+leat_status leat_rpc_status(const leat_rpc *c)
+{
+    if (c->code == GRPC_STATUS_OK && c->reply && !c->asks_why)
+        return NULL;
+    bool known = c->code > GRPC_STATUS_OK && c->code <= GRPC_STATUS_UNAUTHENTICATED;
+    leat_code code = known ? (leat_code)c->code : c->code ? LEAT_UNKNOWN : LEAT_INTERNAL;
+    if (c->asks_why)
+        code = LEAT_DEADLINE_EXCEEDED;
+    char *words = grpc_slice_to_c_string(c->details);
+    leat_status s;
+    bool by_peer = from_peer(c, words);
+    if (by_peer && !by_transport(code, words)) {
+        s = leat_status_new(code, __FILE__, __LINE__, "%s", words);
+    } else {
+        leat_strbuf b = {0};
+        if (by_peer)
+            leat_strbuf_printf(&b, "says: %s", words);
+        else
+            describe(c, words, &b);
+        s = leat_status_new(code, __FILE__, __LINE__, "%s (%s) %s [%s, after %.3f s]",
+                            c->channel->peer, c->channel->address, leat_strbuf_text(&b), c->method,
+                            (double)(leat_now_ns() - c->started_ns) / 1e9);
+        leat_strbuf_release(&b);
+    }
+    gpr_free(words);
+    return s;
+}

@@ -1,0 +1,41 @@
+/* task.h -- other processes for tests: the same program again, with a role for an argument. */
+#ifndef LEAT_TEST_TASK_H
+#define LEAT_TEST_TASK_H
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct task {
+    pid_t pid;
+    FILE *says; /* its standard output */
+} task;
+
+/* Runs this program as "PROGRAM --role role arg". (Not a plain fork: gRPC has threads.) */
+static inline task task_start(const char *role, const char *arg)
+{
+    int p[2];
+    if (pipe(p))
+        abort();
+    pid_t pid = fork();
+    if (!pid) {
+        dup2(p[1], 1);
+        close(p[0]);
+        close(p[1]);
+        execl("/proc/self/exe", "task", "--role", role, arg, (char *)NULL);
+        _exit(127);
+    }
+    close(p[1]);
+    return (task){pid, fdopen(p[0], "r")};
+}
+
+static inline void task_end(task *t)
+{
+    kill(t->pid, SIGKILL);
+    waitpid(t->pid, NULL, 0);
+    fclose(t->says);
+}
+
+#endif
