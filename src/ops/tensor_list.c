@@ -62,8 +62,13 @@ static leat_status make_shape(leat_infer *c)
 
 static leat_status pass_shape(leat_infer *c)
 {
+    leat_dtype t;
+    leat_shape s, x = leat_infer_in(c, leat_infer_inputs(c) - 1);
     leat_infer_out(c, 0, leat_shape());
-    leat_infer_pass_handle(c, 0, 0);
+    if (leat_infer_in_handle(c, 0, &t, &s)) {
+        LEAT_TRY(leat_shape_merge(&s, &x, &s));
+        leat_infer_out_handle(c, 0, t, s);
+    }
     return NULL;
 }
 

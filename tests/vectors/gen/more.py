@@ -230,7 +230,9 @@ def lists(f):
                                           leading_dims=b.feed([], tf.int64), element_dtype=t)
         f.case(name_of(t), 'TensorListSplit', parts)
     f.case('shape', 'TensorListElementShape', lambda b: raw.TensorListElementShape(
-        input_handle=pushed(b, 1), shape_type=tf.int64))
+        input_handle=raw.EmptyTensorList(element_shape=tf.constant([2, -1]),
+                                         max_num_elements=tf.constant(-1), element_dtype=FLOAT),
+        shape_type=tf.int64))
     f.case('resize', 'TensorListResize', lambda b: [stack(b, raw.TensorListResize(
         input_handle=pushed(b, 3), size=b.index(n))) for n in (2, 4)])
     f.case('lists', 'AddN', lambda b: stack(b, raw.AddN(inputs=[pushed(b, 2), pushed(b, 2),
