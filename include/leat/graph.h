@@ -204,8 +204,8 @@ LEAT_API leat_out *leat_collection(const leat_graph *g, const char *collection, 
 LEAT_API leat_status leat_graph_to_binary(const leat_graph *g, void **bytes_out, size_t *size_out)
     LEAT_MUST_CHECK;
 LEAT_API leat_status leat_graph_to_text(const leat_graph *g, char **text_out) LEAT_MUST_CHECK;
-/* Adds a GraphDef's nodes and functions to g, each name behind prefix ("" for none). The graph is
- * as before if this fails. */
+/* Adds a GraphDef's nodes and functions to g, each name behind prefix ("" for none: then inputs may
+ * be nodes that g has already). The graph is as before if this fails. */
 LEAT_API leat_status leat_graph_from_binary(leat_graph *g, const void *bytes, size_t size,
                                             const char *prefix) LEAT_MUST_CHECK;
 LEAT_API leat_status leat_graph_from_text(leat_graph *g, const char *text, const char *prefix)

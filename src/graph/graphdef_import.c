@@ -45,15 +45,19 @@ leat_status leat_input_parse(const char *text, const char **name, size_t *name_n
     return NULL;
 }
 
-static leat_status input_of(const importer *im, int node, size_t i, int *from, int *index)
+/* Input i of a node: of the GraphDef, or, from -1, what the graph had before (a GraphDef without a
+ * prefix may go on with it). */
+static leat_status input_of(const importer *im, int node, size_t i, int *from, int *index,
+                            leat_node **before)
 {
     const char *name;
     size_t n;
     const Leat__NodeDef *d = im->defs[node];
     LEAT_TRY(leat_input_parse(d->input[i], &name, &n, index));
     *from = (int)(intptr_t)leat_map_get_n(&im->by_name, name, n) - 1;
-    LEAT_REQUIRE(*from >= 0, INVALID_ARGUMENT, "Node '%s': Unknown input node '%s'", d->name,
-                 d->input[i]);
+    *before = *from >= 0 || im->prefix[0] ? NULL : leat_map_get_n(&im->g->by_name, name, n);
+    LEAT_REQUIRE(*from >= 0 || *before, INVALID_ARGUMENT, "Node '%s': Unknown input node '%s'",
+                 d->name, d->input[i]);
     return NULL;
 }
 
@@ -82,11 +86,12 @@ static leat_status index_names(importer *im)
 static leat_status link_inputs(importer *im)
 {
     int from, index;
+    leat_node *before;
     for (int pass = 0; pass < 2; pass++) { /* count, then fill */
         for (int i = 0; i < im->n; i++) {
             for (size_t j = 0; j < im->defs[i]->n_input; j++) {
-                LEAT_TRY(input_of(im, i, j, &from, &index));
-                if (back_edge(im, i, from))
+                LEAT_TRY(input_of(im, i, j, &from, &index, &before));
+                if (before || back_edge(im, i, from))
                     continue;
                 if (pass)
                     im->users[im->users_at[from + 1]] = i;
@@ -129,8 +134,9 @@ static leat_status gather_inputs(importer *im, int node, leat_out *in, leat_node
     const Leat__NodeDef *d = im->defs[node];
     for (size_t j = 0; j < d->n_input; j++) {
         int from, index;
-        LEAT_TRY(input_of(im, node, j, &from, &index));
-        leat_node *x = im->made[from];
+        leat_node *x;
+        LEAT_TRY(input_of(im, node, j, &from, &index, &x));
+        x = x ? x : im->made[from];
         if (index < 0) {
             LEAT_REQUIRE(x, INVALID_ARGUMENT, "Node '%s' waits for itself", d->name);
             controls[spec->n_controls++] = x;
@@ -142,7 +148,7 @@ static leat_status gather_inputs(importer *im, int node, leat_out *in, leat_node
         LEAT_REQUIRE(!x || index < x->n_out, INVALID_ARGUMENT,
                      "Node '%s': Connecting to invalid output %d of source node %s which has %d "
                      "outputs.",
-                     d->name, index, im->defs[from]->name, x ? x->n_out : 0);
+                     d->name, index, x ? x->name : "", x ? x->n_out : 0);
         in[spec->n_in++] = (leat_out){x, x ? index : 0};
         spec->loose |= !x;
     }
@@ -207,7 +213,8 @@ static leat_status close_loops(importer *im)
             if (n->in[j].node)
                 continue;
             int from, index;
-            LEAT_TRY(input_of(im, i, (size_t)j, &from, &index));
+            leat_node *before;
+            LEAT_TRY(input_of(im, i, (size_t)j, &from, &index, &before));
             LEAT_TRY(leat_node_set_input(n, j, (leat_out){im->made[from], index}));
         }
     }
