@@ -35,7 +35,6 @@
 /* The k largest of each row; output 1 says where they are (int32). k is an int32 scalar. */
 #define leat_top_k(x, k, ...) LEAT_OP2("TopKV2", x, k, ##__VA_ARGS__)
 
-
 /* ---- Layers. Their variables are named by a variable scope: "dense/kernel", "dense/bias". ---- */
 typedef struct leat_dense_options {
     const char *name;       /* of the scope; not set: "dense", made unique */
@@ -51,10 +50,15 @@ typedef struct leat_dense_options {
     leat_dense_at(LEAT_AT, x, units, &(leat_dense_options){__VA_ARGS__})
 LEAT_API leat_out leat_dense_at(leat_loc at, leat_out x, int64_t units,
                                 const leat_dense_options *o);
+typedef struct leat_embedding_options {
+    bool in_blocks; /* the rows lie one part after the other, as leat_variable_parts gives them */
+} leat_embedding_options;
 /* Rows of params at ids; the result is ids' shape with a row's behind it. Params in n > 1 parts:
- * row i is row i / n of part i % n. Gradients are rows, too. */
-#define leat_embedding_lookup(params, n, ids) leat_embedding_lookup_at(LEAT_AT, params, n, ids)
-LEAT_API leat_out leat_embedding_lookup_at(leat_loc at, const leat_out *params, int n, leat_out ids);
+ * row i is row i / n of part i % n, unless in_blocks. Gradients are rows, too. */
+#define leat_embedding_lookup(params, n, ids, ...)                                                 \
+    leat_embedding_lookup_at(LEAT_AT, params, n, ids, &(leat_embedding_options){__VA_ARGS__})
+LEAT_API leat_out leat_embedding_lookup_at(leat_loc at, const leat_out *params, int n, leat_out ids,
+                                           const leat_embedding_options *o);
 /* Each element is 0 with probability `rate`, else scaled by 1 / (1 - rate). */
 #define leat_dropout(x, rate, ...)                                                                 \
     leat_dropout_at(LEAT_AT, x, rate, &(leat_random_options){__VA_ARGS__})

@@ -72,6 +72,7 @@ struct leat_initializer {
     double a, b;
     int64_t seed;
     int mode;
+    const leat_shape *whole; /* of a slice: the shape of the variable that it is cut from */
 };
 enum { LEAT_FAN_IN = 0, LEAT_FAN_OUT = 1, LEAT_FAN_AVG = 2 };
 enum { LEAT_DRAW_TRUNCATED_NORMAL = 0, LEAT_DRAW_NORMAL = 4, LEAT_DRAW_UNIFORM = 8 };
@@ -98,7 +99,8 @@ LEAT_API leat_out leat_init_variance_scaling(leat_graph *g, leat_dtype t, leat_s
     LEAT_INITIALIZER(leat_init_uniform, .a = (low), .b = (high), ##__VA_ARGS__)
 /* fan: LEAT_FAN_...; draw: LEAT_DRAW_... */
 #define leat_variance_scaling_initializer(scale, fan, draw, ...)                                   \
-    LEAT_INITIALIZER(leat_init_variance_scaling, .a = (scale), .mode = (fan) | (draw), ##__VA_ARGS__)
+    LEAT_INITIALIZER(leat_init_variance_scaling, .a = (scale), .mode = (fan) | (draw),             \
+                     ##__VA_ARGS__)
 #define leat_glorot_uniform_initializer(...)                                                       \
     leat_variance_scaling_initializer(1.0, LEAT_FAN_AVG, LEAT_DRAW_UNIFORM, ##__VA_ARGS__)
 #define leat_glorot_normal_initializer(...)                                                        \
@@ -123,19 +125,51 @@ LEAT_API leat_out leat_make_no_loss(leat_out w, const leat_regularizer *self);
 #define leat_get_regularization_loss(g, scope) leat_regularization_loss_at(LEAT_AT, g, scope)
 LEAT_API leat_out leat_regularization_loss_at(leat_loc at, leat_graph *g, const char *scope);
 
+/* ---- Partitioners: how a variable is cut into slices along one axis, each a variable of its own
+ * ("w/part_0", "w/part_1" ...), so that several tasks can hold them. One of your own is a function;
+ * the rest is its to use. ---- */
+typedef struct leat_partitioner leat_partitioner;
+struct leat_partitioner {
+    /* For each dimension, how many slices: written to slices_out, which has shape's rank. */
+    leat_status (*slices)(const leat_shape *shape, leat_dtype t, const leat_partitioner *self,
+                          leat_shape *slices_out);
+    int64_t n, bytes;
+    int axis;
+    int64_t bytes_per_string; /* 0: 16 */
+};
+LEAT_API leat_status leat_slices_fixed(const leat_shape *shape, leat_dtype t,
+                                       const leat_partitioner *self, leat_shape *slices_out);
+LEAT_API leat_status leat_slices_axis_size(const leat_shape *shape, leat_dtype t,
+                                           const leat_partitioner *self, leat_shape *slices_out);
+LEAT_API leat_status leat_slices_min_max(const leat_shape *shape, leat_dtype t,
+                                         const leat_partitioner *self, leat_shape *slices_out);
+#define LEAT_PARTITIONER(fn, ...) ((leat_partitioner){.slices = fn, __VA_ARGS__})
+/* A further argument may set the axis: leat_fixed_size_partitioner(3, .axis = 1). */
+#define leat_fixed_size_partitioner(num_shards, ...)                                               \
+    LEAT_PARTITIONER(leat_slices_fixed, .n = (num_shards), ##__VA_ARGS__)
+/* Slices of at most so many bytes; .n = 8: at most 8 of them. */
+#define leat_variable_axis_size_partitioner(max_shard_bytes, ...)                                  \
+    LEAT_PARTITIONER(leat_slices_axis_size, .bytes = (max_shard_bytes), ##__VA_ARGS__)
+/* Slices of at least so many bytes (.bytes = 0: 256 KB), but not more than max_partitions. */
+#define leat_min_max_variable_partitioner(max_partitions, ...)                                     \
+    LEAT_PARTITIONER(leat_slices_min_max, .n = (max_partitions), ##__VA_ARGS__)
+
 /* ---- Variable scopes: names and defaults for leat_get_variable ---- */
 typedef enum leat_reuse {
     LEAT_REUSE_INHERIT, /* as the scope outside; there: variables must be new */
     LEAT_REUSE,         /* variables must exist */
     LEAT_AUTO_REUSE,    /* those that do not exist are made */
 } leat_reuse;
+typedef struct leat_variable_scope leat_variable_scope; /* lives as long as the graph */
 typedef struct leat_variable_scope_options {
     leat_reuse reuse;
     const char *default_name; /* if the scope's name is NULL: made unique */
     leat_initializer initializer;
     leat_regularizer regularizer;
+    leat_partitioner partitioner;
     leat_dtype dtype;
     bool use_resource;
+    const leat_variable_scope *scope; /* enters this one again, instead of one by name (NULL) */
 } leat_variable_scope_options;
 #define leat_variable_scope_enter(g, name, ...)                                                    \
     leat_variable_scope_enter_at(LEAT_AT, g, name, &(leat_variable_scope_options){__VA_ARGS__})
@@ -145,20 +179,30 @@ LEAT_API void leat_variable_scope_leave(leat_graph *g);
 #define leat_with_variable_scope(g, name, ...)                                                     \
     LEAT_WITH(leat_variable_scope_enter(g, name, ##__VA_ARGS__), leat_variable_scope_leave(g))
 LEAT_API const char *leat_variable_scope_name(leat_graph *g); /* "" outside */
-LEAT_API void leat_variable_scope_reuse(leat_graph *g);       /* from here on variables must exist */
+/* The open scope, to be entered again: leat_with_variable_scope(g, NULL, .scope = s) */
+LEAT_API const leat_variable_scope *leat_variable_scope_current(leat_graph *g);
+LEAT_API void leat_variable_scope_reuse(leat_graph *g); /* from here on variables must exist */
 
 typedef struct leat_get_variable_options {
     leat_dtype dtype;
     leat_initializer initializer;
     leat_out initial_value; /* instead of shape and initializer */
     leat_regularizer regularizer;
+    leat_partitioner partitioner;
     bool not_trainable, use_resource, any_shape;
     const char *const *collections;
 } leat_get_variable_options;
-/* The variable of this name in the open scope, made or found as the scope's reuse says. */
+/* The variable of this name in the open scope, made or found as the scope's reuse says. With a
+ * partitioner, of the scope or the options, its slices joined. */
 #define leat_get_variable(g, name, shape, ...)                                                     \
     leat_get_variable_at(LEAT_AT, g, name, shape, &(leat_get_variable_options){__VA_ARGS__})
 LEAT_API leat_out leat_get_variable_at(leat_loc at, leat_graph *g, const char *name,
                                        leat_shape shape, const leat_get_variable_options *options);
+/* The slices of what leat_get_variable gave with a partitioner, in order; of any other variable,
+ * that one. Free with free(). */
+LEAT_API leat_out *leat_variable_parts(leat_out v, int *count_out);
+/* Of a slice: what a checkpoint says of it, "10 3 0,4:0,3" (the whole's shape; where each dimension
+ * begins, how long it is), and the whole's name. NULL if v is not a slice. */
+LEAT_API const char *leat_variable_slice(leat_out v, const char **name_out);
 
 #endif

@@ -34,15 +34,49 @@ static leat_out row_shape(leat_graph *g, leat_out params)
                               leat_ints(g, 1), leat_attr_int("end_mask", 1));
 }
 
+/* Where row `id` of parts that lie one after the other is: the first `longer` parts have a row more
+ * than `rows`. */
+static leat_status find_in_blocks(leat_graph *g, const leat_out *params, int n, leat_out id,
+                                  leat_out *part, leat_out *row)
+{
+    leat_dtype t = leat_dtype_base(leat_out_dtype(id));
+    int64_t all = 0;
+    for (int p = 0; p < n; p++) {
+        leat_shape s = leat_out_shape(params[p]);
+        LEAT_REQUIRE(s.rank >= 1 && s.dim[0] >= 0, INVALID_ARGUMENT,
+                     "The rows of part %d of an embedding in blocks are not known: %s", p,
+                     leat_shape_show(&s).s);
+        all += s.dim[0];
+    }
+    LEAT_REQUIRE(all >= n, INVALID_ARGUMENT, "%lld rows cannot be in %d parts", (long long)all, n);
+    leat_out rows = leat_scalar(g, t, (double)(all / n)),
+             longer = leat_scalar(g, t, (double)(all % n)),
+             one_more = leat_scalar(g, t, (double)(all / n + 1));
+    leat_out rest = leat_sub(id, longer);
+    *part = leat_maximum(leat_floor_div(id, one_more), leat_floor_div(rest, rows));
+    *row = leat_select(leat_less(*part, longer), leat_floor_mod(id, one_more),
+                       leat_floor_mod(rest, rows));
+    return NULL;
+}
+
 /* Ids are dealt to the parts, looked up there, and put back in order. */
-static leat_out from_parts(leat_graph *g, const leat_out *params, int n, leat_out ids)
+static leat_out from_parts(leat_graph *g, const leat_out *params, int n, leat_out ids,
+                           const leat_embedding_options *o)
 {
     leat_dtype t = leat_dtype_base(leat_out_dtype(ids));
     leat_out zero = leat_scalar(g, LEAT_INT32, 0), one = leat_scalar(g, LEAT_INT32, 1);
     leat_out flat = leat_reshape(ids, leat_ints(g, -1));
     leat_out places = leat_range(zero, leat_size_of(flat), one);
-    leat_out part = leat_cast(leat_floor_mod(flat, leat_scalar(g, t, n)), LEAT_INT32);
-    leat_out row = leat_floor_div(flat, leat_scalar(g, t, n));
+    leat_out part, row;
+    if (o->in_blocks) {
+        leat_status s = find_in_blocks(g, params, n, flat, &part, &row);
+        if (s)
+            return leat_graph_fail(g, (leat_loc){0}, s);
+    } else {
+        part = leat_floor_mod(flat, leat_scalar(g, t, n));
+        row = leat_floor_div(flat, leat_scalar(g, t, n));
+    }
+    part = leat_cast(part, LEAT_INT32);
     leat_out rows = LEAT_OP2("DynamicPartition", row, part, leat_attr_int("num_partitions", n));
     leat_out where = LEAT_OP2("DynamicPartition", places, part, leat_attr_int("num_partitions", n));
     leat_out *at = leat_new_array(leat_out, n), *found = leat_new_array(leat_out, n);
@@ -58,7 +92,8 @@ static leat_out from_parts(leat_graph *g, const leat_out *params, int n, leat_ou
     return leat_reshape(stitched, leat_concat(shape, 2, zero));
 }
 
-leat_out leat_embedding_lookup_at(leat_loc at, const leat_out *params, int n, leat_out ids)
+leat_out leat_embedding_lookup_at(leat_loc at, const leat_out *params, int n, leat_out ids,
+                                  const leat_embedding_options *o)
 {
     if (n < 1 || !params[0].node || !leat_out_ok(params[0]))
         return n < 1 ? (leat_out){0} : params[0];
@@ -66,7 +101,7 @@ leat_out leat_embedding_lookup_at(leat_loc at, const leat_out *params, int n, le
     leat_loc outer = leat_at_enter(g, at);
     leat_out y = {0};
     leat_with_name(g, "embedding_lookup") y =
-        n > 1 ? from_parts(g, params, n, ids)
+        n > 1 ? from_parts(g, params, n, ids, o)
               : leat_identity(rows_of(g, params[0], ids, leat_name_scope(g)));
     g->at_override = outer;
     return y;

@@ -50,7 +50,7 @@ leat_out leat_init_variance_scaling(leat_graph *g, leat_dtype t, leat_shape s,
                                     const leat_initializer *self)
 {
     double in, out;
-    fans(&s, &in, &out);
+    fans(self->whole ? self->whole : &s, &in, &out);
     int fan = self->mode & 3, draw = self->mode & 12;
     double n = fan == LEAT_FAN_IN ? in : fan == LEAT_FAN_OUT ? out : (in + out) / 2;
     double variance = self->a / fmax(1, n);

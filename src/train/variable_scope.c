@@ -12,16 +12,27 @@
 #include "core/strbuf.h"
 #include "train/variable_scope.h"
 
-typedef struct scope {
-    struct scope *outer;
+typedef leat_variable_scope scope;
+
+/* How often a scope inside of one that was entered again had been opened before. */
+typedef struct before {
+    struct before *next;
+    struct opened *of;
+    int count;
+} before;
+
+struct leat_variable_scope {
+    scope *outer;
     const char *name;
     leat_reuse reuse;
     leat_initializer initializer;
     leat_regularizer regularizer;
+    leat_partitioner partitioner;
     leat_dtype dtype;
     bool use_resource;
     bool has_name_scope; /* one was entered with it */
-} scope;
+    before *before;
+};
 
 /* How often a scope was opened, for names made unique. */
 typedef struct opened {
@@ -72,13 +83,31 @@ static void count_opened(leat_graph *g, store *st, const char *name)
     o->count++;
 }
 
-/* Scopes inside are forgotten once the scope is left: they get the same names again. */
-static void forget_inside(store *st, const char *name)
+static bool is_inside(const char *name, const char *outer)
 {
-    size_t n = strlen(name);
+    size_t n = strlen(outer);
+    return strncmp(name, outer, n) == 0 && (n == 0 || name[n] == '/');
+}
+
+/* Scopes inside are forgotten once the scope is left: they get the same names again. */
+static void forget_inside(store *st, const scope *s)
+{
     for (opened *o = st->opened; o; o = o->next)
-        if (strncmp(o->name, name, n) == 0 && o->name[n] == '/')
+        if (is_inside(o->name, s->name))
             o->count = 0;
+    for (const before *b = s->before; b; b = b->next)
+        b->of->count = b->count;
+}
+
+static void remember_inside(leat_graph *g, store *st, scope *s)
+{
+    s->before = NULL;
+    for (opened *o = st->opened; o; o = o->next)
+        if (o->count && is_inside(o->name, s->name)) {
+            before *b = leat_arena_new(&g->arena, before);
+            *b = (before){s->before, o, o->count};
+            s->before = b;
+        }
 }
 
 static const char *join(leat_graph *g, const char *outer, const char *name)
@@ -100,38 +129,61 @@ static const char *unique_scope(leat_graph *g, const char *base)
     }
 }
 
+static leat_status check_enter(const char *name, const leat_variable_scope_options *o)
+{
+    LEAT_REQUIRE(name || o->default_name || o->scope, INVALID_ARGUMENT,
+                 "If default_name is None then name_or_scope is required");
+    LEAT_REQUIRE(name || o->scope || o->reuse != LEAT_REUSE, INVALID_ARGUMENT,
+                 "reuse=True cannot be used without a name_or_scope");
+    LEAT_REQUIRE(!name || !o->scope, INVALID_ARGUMENT,
+                 "A variable scope is entered by name (%s) or again, not both", name);
+    return NULL;
+}
+
 void leat_variable_scope_enter_at(leat_loc at, leat_graph *g, const char *name,
                                   const leat_variable_scope_options *options)
 {
     store *st = store_of(g);
-    const scope *outer = current(g);
+    const scope *again = options->scope, *outer = again ? again : current(g);
     scope *s = leat_arena_new(&g->arena, scope);
-    const char *base = name ? name : options->default_name;
+    leat_status bad = check_enter(name, options);
+    if (bad)
+        leat_graph_fail(g, at, bad);
+    const char *base = name ? name : options->default_name, *slash = NULL;
+    if (again) {
+        slash = strrchr(again->name, '/');
+        base = slash ? slash + 1 : again->name;
+    }
     *s = *outer;
     s->outer = st->scope;
-    if (!base)
-        leat_graph_fail(
-            g, at,
-            leat_error(INVALID_ARGUMENT, "If default_name is None then name_or_scope is required"));
-    if (!name && options->reuse == LEAT_REUSE)
-        leat_graph_fail(
-            g, at,
-            leat_error(INVALID_ARGUMENT, "reuse=True cannot be used without a name_or_scope"));
+    s->before = NULL;
     base = base ? base : "";
     s->has_name_scope = base[0] != 0;
     if (s->has_name_scope)
         leat_name_scope_enter(g, base);
-    s->name = name ? join(g, outer->name, base) : unique_scope(g, base);
+    if (!again)
+        s->name = name ? join(g, outer->name, base) : unique_scope(g, base);
     s->reuse = options->reuse ? options->reuse : outer->reuse;
     if (options->initializer.make)
         s->initializer = options->initializer;
     if (options->regularizer.make)
         s->regularizer = options->regularizer;
+    if (options->partitioner.slices)
+        s->partitioner = options->partitioner;
     if (options->dtype)
         s->dtype = options->dtype;
     s->use_resource |= options->use_resource;
+    if (again)
+        remember_inside(g, st, s);
     count_opened(g, st, s->name);
     st->scope = s;
+}
+
+const leat_variable_scope *leat_variable_scope_current(leat_graph *g)
+{
+    scope *s = leat_arena_new(&g->arena, scope);
+    *s = *current(g);
+    return s;
 }
 
 void leat_variable_scope_leave(leat_graph *g)
@@ -140,7 +192,7 @@ void leat_variable_scope_leave(leat_graph *g)
     scope *s = st->scope;
     if (!s)
         return;
-    forget_inside(st, s->name);
+    forget_inside(st, s);
     if (s->has_name_scope)
         leat_name_scope_leave(g);
     st->scope = s->outer;
@@ -225,9 +277,56 @@ static void regularize(leat_graph *g, const char *name, leat_out v, const leat_r
         leat_collect(g, LEAT_REGULARIZATION_LOSSES, loss);
 }
 
+bool leat_single_exists(leat_graph *g, const char *name)
+{
+    return slot_for(g, name, false) != NULL;
+}
+
+leat_status leat_get_single(leat_graph *g, const leat_variable_wish *w, leat_out *out)
+{
+    leat_out *found = slot_for(g, w->name, false);
+    if (found) {
+        LEAT_TRY(check_shared(w->name, *found, w->reuse, w->spec.shape, w->spec.dtype));
+        *out = *found;
+        return NULL;
+    }
+    leat_variable_spec spec = w->spec;
+    spec.name = w->name;
+    LEAT_TRY(check_new(w->name, w->reuse, &spec));
+    leat_name_scope_enter(g, NULL); /* variables are named by variable scopes alone */
+    leat_out v = leat_variable_make(g, &spec);
+    regularize(g, w->name, v, &w->regularizer);
+    leat_name_scope_leave(g);
+    if (leat_out_ok(v))
+        *slot_for(g, w->name, true) = v;
+    *out = v;
+    return NULL;
+}
+
+static leat_status check_initial(leat_out initial, leat_shape shape, leat_dtype t)
+{
+    LEAT_REQUIRE(!initial.node || leat_dtype_base(leat_out_dtype(initial)) == t, INVALID_ARGUMENT,
+                 "Initializer type '%s' and explicit dtype '%s' don't match.",
+                 leat_dtype_name(leat_dtype_base(leat_out_dtype(initial))), leat_dtype_name(t));
+    LEAT_REQUIRE(!initial.node || shape.rank < 0, INVALID_ARGUMENT,
+                 "If initializer is a constant, do not specify shape.");
+    return NULL;
+}
+
+static leat_status not_in_slices(leat_graph *g, const char *name)
+{
+    const char *first = leat_arena_printf(&g->arena, "%s/part_0", name);
+    LEAT_REQUIRE(!leat_single_exists(g, first), INVALID_ARGUMENT,
+                 "No partitioner was provided, but a partitioned version of the variable was "
+                 "found: %s. Perhaps a variable of the same name was already created with "
+                 "partitioning?",
+                 first);
+    return NULL;
+}
+
 /* In the open scope, but with this reuse; name may be "", for the scope's own. */
-static leat_out get_variable(leat_graph *g, const char *name, leat_shape shape, leat_reuse reuse,
-                             const leat_get_variable_options *o)
+static leat_status get_variable(leat_graph *g, const char *name, leat_shape shape, leat_reuse reuse,
+                                const leat_get_variable_options *o, leat_out *out)
 {
     const scope *in = current(g);
     const char *full = in->name[0] ? leat_arena_printf(&g->arena, "%s/%s", in->name, name) : name;
@@ -235,38 +334,23 @@ static leat_out get_variable(leat_graph *g, const char *name, leat_shape shape, 
                    : o->initial_value.node ? leat_dtype_base(leat_out_dtype(o->initial_value))
                    : in->dtype             ? in->dtype
                                            : LEAT_FLOAT;
-    leat_out *found = slot_for(g, full, false);
-    leat_status s = NULL;
-    if (o->initial_value.node && leat_dtype_base(leat_out_dtype(o->initial_value)) != t)
-        s = leat_error(
-            INVALID_ARGUMENT, "Initializer type '%s' and explicit dtype '%s' don't match.",
-            leat_dtype_name(leat_dtype_base(leat_out_dtype(o->initial_value))), leat_dtype_name(t));
-    else if (o->initial_value.node && shape.rank >= 0)
-        s = leat_error(INVALID_ARGUMENT, "If initializer is a constant, do not specify shape.");
-    if (!s && found)
-        s = check_shared(full, *found, reuse, shape, t);
-    if (s || found)
-        return s ? leat_graph_fail(g, (leat_loc){0}, s) : *found;
+    LEAT_TRY(check_initial(o->initial_value, shape, t));
     leat_initializer init = o->initializer.make    ? o->initializer
                             : in->initializer.make ? in->initializer
                                                    : default_initializer(t);
-    leat_variable_spec spec = {
-        .name = full, .initial = o->initial_value, .dtype = t, .shape = shape};
-    spec.initializer = o->initial_value.node ? NULL : &init;
-    spec.options = (leat_variable_options){.not_trainable = o->not_trainable,
-                                           .use_resource = o->use_resource || in->use_resource,
-                                           .any_shape = o->any_shape,
-                                           .collections = o->collections};
-    s = check_new(full, reuse, &spec);
-    if (s)
-        return leat_graph_fail(g, (leat_loc){0}, s);
-    leat_name_scope_enter(g, NULL); /* variables are named by variable scopes alone */
-    leat_out v = leat_variable_make(g, &spec);
-    regularize(g, full, v, o->regularizer.make ? &o->regularizer : &in->regularizer);
-    leat_name_scope_leave(g);
-    if (leat_out_ok(v))
-        *slot_for(g, full, true) = v;
-    return v;
+    leat_variable_wish w = {.name = full, .reuse = reuse};
+    w.regularizer = o->regularizer.make ? o->regularizer : in->regularizer;
+    w.spec = (leat_variable_spec){.initial = o->initial_value, .dtype = t, .shape = shape};
+    w.spec.initializer = o->initial_value.node ? NULL : &init;
+    w.spec.options = (leat_variable_options){.not_trainable = o->not_trainable,
+                                             .use_resource = o->use_resource || in->use_resource,
+                                             .any_shape = o->any_shape,
+                                             .collections = o->collections};
+    const leat_partitioner *p = o->partitioner.slices ? &o->partitioner : &in->partitioner;
+    if (p->slices && shape.rank != 0 && name[0])
+        return leat_get_partitioned(g, &w, p, out);
+    LEAT_TRY(not_in_slices(g, full));
+    return leat_get_single(g, &w, out);
 }
 
 leat_out leat_get_variable_at(leat_loc at, leat_graph *g, const char *name, leat_shape shape,
@@ -275,7 +359,10 @@ leat_out leat_get_variable_at(leat_loc at, leat_graph *g, const char *name, leat
     if (g->status)
         return (leat_out){g->poison, 0};
     leat_loc outer = leat_at_enter(g, at);
-    leat_out v = get_variable(g, name, shape, current(g)->reuse, options);
+    leat_out v;
+    leat_status s = get_variable(g, name, shape, current(g)->reuse, options, &v);
+    if (s)
+        v = leat_graph_fail(g, (leat_loc){0}, s);
     g->at_override = outer;
     return v;
 }
@@ -283,6 +370,9 @@ leat_out leat_get_variable_at(leat_loc at, leat_graph *g, const char *name, leat
 leat_out leat_scope_variable(leat_graph *g, leat_shape shape,
                              const leat_get_variable_options *options)
 {
-    return g->status ? (leat_out){g->poison, 0}
-                     : get_variable(g, "", shape, LEAT_AUTO_REUSE, options);
+    leat_out v;
+    if (g->status)
+        return (leat_out){g->poison, 0};
+    leat_status s = get_variable(g, "", shape, LEAT_AUTO_REUSE, options, &v);
+    return s ? leat_graph_fail(g, (leat_loc){0}, s) : v;
 }

@@ -201,6 +201,44 @@ static void scopes(void)
     compare(g, "scopes");
 }
 
+static void partitioned(void)
+{
+    leat_graph *g = leat_graph_new();
+    const leat_variable_scope *q = NULL;
+    leat_with_variable_scope(g, "s", .regularizer = leat_l2_regularizer(0.1))
+    {
+        leat_out w = leat_get_variable(g, "w", leat_shape(10, 3),
+                                       .partitioner = leat_fixed_size_partitioner(3));
+        leat_get_variable(g, "b", leat_shape(3));
+        leat_identity(w);
+    }
+    leat_with_variable_scope(g, "q", .partitioner = leat_variable_axis_size_partitioner(40))
+    {
+        q = leat_variable_scope_current(g);
+        leat_identity(leat_get_variable(g, "v", leat_shape(7, 3)));
+        leat_get_variable(g, "scalar", leat_shape(), .initializer = leat_zeros_initializer());
+        leat_identity(leat_get_variable(g, "given", leat_shape_unknown(),
+                                        .initial_value = leat_ones(g, LEAT_FLOAT, leat_shape(4, 2)),
+                                        .partitioner = leat_fixed_size_partitioner(2, .axis = 1)));
+    }
+    leat_with_variable_scope(g, "other")
+    {
+        leat_with_variable_scope(g, NULL, .scope = q)
+        {
+            leat_identity(
+                leat_get_variable(g, "one", leat_shape(2), .initializer = leat_ones_initializer()));
+            leat_with_variable_scope(g, NULL, .default_name = "inner")
+                leat_identity(leat_get_variable(g, "x", leat_shape(1)));
+        }
+        leat_with_variable_scope(g, NULL, .scope = q)
+        {
+            leat_with_variable_scope(g, NULL, .default_name = "inner")
+                leat_get_variable(g, "y", leat_shape());
+        }
+    }
+    compare(g, "partitioned");
+}
+
 static const char *setter(void *count, const leat_node *n)
 {
     if (strcmp(leat_node_op(n), "VariableV2") == 0)
@@ -318,6 +356,7 @@ static void sync_rows(void)
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"adam", adam}, {"sgd_no_step", sgd_no_step}, {"others", others},
-               {"scopes", scopes}, {"devices", devices}, {"averages", averages}, {"sparse", sparse},
-               {"dense", dense}, {"sync", sync_replicas}, {"sync_rows", sync_rows});
+               {"scopes", scopes}, {"partitioned", partitioned}, {"devices", devices},
+               {"averages", averages}, {"sparse", sparse}, {"dense", dense},
+               {"sync", sync_replicas}, {"sync_rows", sync_rows});
 }

@@ -78,6 +78,26 @@ def scopes():
     tf.report_uninitialized_variables
 
 
+def partitioned():
+    l2 = tf.contrib.layers.l2_regularizer(0.1)
+    with tf.variable_scope('s', regularizer=l2):
+        w = tf.get_variable('w', [10, 3], partitioner=tf.fixed_size_partitioner(3))
+        tf.get_variable('b', [3])
+        tf.identity(w)
+    with tf.variable_scope('q', partitioner=tf.variable_axis_size_partitioner(40)) as q:
+        tf.identity(tf.get_variable('v', [7, 3]))
+        tf.get_variable('scalar', [], initializer=tf.zeros_initializer())
+        tf.identity(tf.get_variable('given', initializer=tf.ones([4, 2]), partitioner=tf.fixed_size_partitioner(2, axis=1)))
+    with tf.variable_scope('other'):
+        with tf.variable_scope(q):
+            tf.identity(tf.get_variable('one', [2], initializer=tf.ones_initializer()))
+            with tf.variable_scope(None, 'inner'):
+                tf.identity(tf.get_variable('x', [1]))
+        with tf.variable_scope(q):
+            with tf.variable_scope(None, 'inner'):
+                tf.get_variable('y', [])
+
+
 def devices():
     count = [0]
 
@@ -144,5 +164,6 @@ def sync_rows():
     opt.minimize(loss, global_step=step)
 
 
-for m in (sync, sync_rows, adam, sgd_no_step, others, scopes, devices, averages, sparse, dense):
+for m in (sync, sync_rows, adam, sgd_no_step, others, scopes, partitioned, devices, averages, sparse,
+          dense):
     model(m)
