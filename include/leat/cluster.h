@@ -88,4 +88,37 @@ LEAT_API leat_status leat_server_join(leat_server *s) LEAT_MUST_CHECK;
 LEAT_API void leat_server_stop(leat_server *s, int64_t grace_ms);
 LEAT_API void leat_server_free(leat_server *s); /* stops it, if it runs */
 
+/* ---- Is everybody there? ---- */
+typedef enum leat_reach {
+    LEAT_REACH_OK,
+    LEAT_REACH_UNRESOLVED,  /* the host's name is not known */
+    LEAT_REACH_REFUSED,     /* nobody listens at the port */
+    LEAT_REACH_SILENT,      /* no connection in time: the host is down, or a firewall */
+    LEAT_REACH_UNREACHABLE, /* no way there, or no right to go */
+    LEAT_REACH_MUTE,        /* the port is open, but no task of a cluster answers */
+    LEAT_REACH_WRONG, /* another task than the cluster says, of another version, or a wrong clock */
+} leat_reach;
+typedef struct leat_probe {
+    char job[64];
+    int task;
+    char address[300];
+    leat_reach reach;
+    char problem[400]; /* "" if there is none: what was found, and what to do */
+    char kind[16];     /* "Leat", "TensorFlow"; "" if it did not answer */
+    char version[32];  /* of Leat; "" if it does not say */
+    int devices;
+    double round_trip;  /* seconds: the least of some */
+    double clock_ahead; /* seconds that its clock is ahead of ours; NaN if it does not say */
+} leat_probe;
+typedef struct leat_probe_options {
+    int64_t timeout_ms; /* of each task; 0: 5,000 */
+    leat_security security;
+} leat_probe_options;
+/* Asks all tasks of a cluster at the same time. Gives *n_out probes, to be freed with free(), in
+ * the order of jobs and tasks. Only what cannot even be tried is an error. */
+LEAT_API leat_status leat_cluster_check(const leat_cluster *c, const leat_probe_options *options,
+                                        leat_probe **probes_out, int *n_out) LEAT_MUST_CHECK;
+LEAT_API const char *leat_reach_name(leat_reach r); /* "ok", "refused" */
+LEAT_API const char *leat_version(void);            /* of this library, "0.1.0" */
+
 #endif
