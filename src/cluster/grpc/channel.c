@@ -10,6 +10,7 @@
 #include <grpc/support/alloc.h>
 
 #include "cluster/grpc/channel_int.h"
+#include "cluster/grpc/security.h"
 #include "core/alloc.h"
 #include "core/threadpool.h"
 
@@ -57,8 +58,12 @@ static void init_inner(leat_rpc *c, const char *method, int64_t deadline_ns)
 
 static void start(leat_rpc *c)
 {
+    grpc_metadata token = {.key = grpc_slice_from_static_string(LEAT_TOKEN_KEY),
+                           .value = c->channel->bearer};
+    size_t tokens = GRPC_SLICE_LENGTH(token.value) > 0;
     grpc_op ops[6] = {
         {.op = GRPC_OP_SEND_INITIAL_METADATA,
+         .data.send_initial_metadata = {.count = tokens, .metadata = &token},
          .flags = c->wait_ready ? GRPC_INITIAL_METADATA_WAIT_FOR_READY |
                                       GRPC_INITIAL_METADATA_WAIT_FOR_READY_EXPLICITLY_SET
                                 : 0},
@@ -183,7 +188,10 @@ static void channel_free(leat_channel *base)
         pthread_cond_wait(&ch->no_calls, &ch->lock);
     pthread_mutex_unlock(&ch->lock);
     grpc_channel_destroy(ch->inner);
+    grpc_channel_credentials_release(ch->credentials);
+    grpc_slice_unref(ch->bearer);
     leat_pump_leave();
+    free(ch->tls_name);
     pthread_mutex_destroy(&ch->lock);
     pthread_cond_destroy(&ch->no_calls);
     free(ch->address);
@@ -210,7 +218,7 @@ grpc_channel *leat_rpc_connect(const leat_rpc_channel *ch)
         {GRPC_ARG_ENABLE_CHANNELZ, 0},
     };
     enum { N = sizeof options / sizeof *options };
-    grpc_arg args[N];
+    grpc_arg args[N + 1];
     for (int i = 0; i < N; i++)
         args[i] =
             (grpc_arg){GRPC_ARG_INTEGER, (char *)options[i].key, .value.integer = options[i].value};
@@ -222,9 +230,10 @@ grpc_channel *leat_rpc_connect(const leat_rpc_channel *ch)
             leat_strbuf_puts(&target, *p == '[' ? "%5B" : "%5D");
         else
             leat_strbuf_putc(&target, *p);
-    grpc_channel_credentials *credentials = grpc_insecure_credentials_create();
-    grpc_channel *c = grpc_channel_create(target.s, credentials, &(grpc_channel_args){N, args});
-    grpc_channel_credentials_release(credentials);
+    args[N] = (grpc_arg){GRPC_ARG_STRING, GRPC_SSL_TARGET_NAME_OVERRIDE_ARG,
+                         .value.string = ch->tls_name};
+    grpc_channel *c = grpc_channel_create(target.s, ch->credentials,
+                                          &(grpc_channel_args){ch->tls_name ? N + 1 : N, args});
     leat_strbuf_release(&target);
     return c;
 }
@@ -235,14 +244,23 @@ leat_status leat_channel_open(const char *address, const char *peer, const leat_
     static const leat_channel_ops ops = {channel_call, channel_free};
     LEAT_REQUIRE(strrchr(address, ':'), INVALID_ARGUMENT,
                  "\"%s\" is no address: it should be host:port", address);
+    grpc_completion_queue *queue = leat_pump_join();
+    grpc_channel_credentials *credentials;
+    leat_status s = leat_security_client(security, address, &credentials);
+    if (s) {
+        leat_pump_leave();
+        return s;
+    }
     leat_rpc_channel *ch = leat_new(leat_rpc_channel);
     ch->base.ops = &ops;
     ch->address = leat_xstrdup(address);
     ch->peer = leat_xstrdup(peer);
-    ch->security = security;
+    ch->credentials = credentials;
+    ch->tls_name = security && security->name ? leat_xstrdup(security->name) : NULL;
+    ch->bearer = leat_security_bearer(security);
     pthread_mutex_init(&ch->lock, NULL);
     pthread_cond_init(&ch->no_calls, NULL);
-    ch->queue = leat_pump_join();
+    ch->queue = queue;
     ch->inner = leat_rpc_connect(ch);
     leat_ping_watch(ch);
     *out = &ch->base;

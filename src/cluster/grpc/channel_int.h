@@ -14,7 +14,9 @@ typedef struct leat_rpc_channel {
     leat_channel base;
     struct leat_rpc_channel *next, **link; /* among all of the process: ping.c */
     char *address, *peer;
-    const leat_security *security; /* or NULL */
+    grpc_channel_credentials *credentials;
+    char *tls_name;    /* that the peer's certificate carries, if not its host */
+    grpc_slice bearer; /* what every call carries; empty: nothing */
     grpc_completion_queue *queue;
     pthread_mutex_t lock; /* what follows; taken last */
     pthread_cond_t no_calls;

@@ -18,6 +18,7 @@
 #include "cluster/gone.h"
 #include "cluster/grpc/address.h"
 #include "cluster/grpc/channel_int.h"
+#include "cluster/grpc/security.h"
 #include "core/alloc.h"
 #include "core/threadpool.h"
 
@@ -26,6 +27,7 @@ enum { WAITING = 16 /* calls that gRPC may hand over at once */, WORDS_MAX = 307
 struct leat_listener {
     leat_handler_fn handler;
     void *arg;
+    const leat_security *security;
     int64_t max_message;
     int max_calls;
     int port;
@@ -206,6 +208,15 @@ static void on_came(leat_tag *tag, bool ok)
     settle(a);
 }
 
+/* Answers without a look at the message. */
+static void refuse(asked *a, leat_status s)
+{
+    reply(&a->base, s, NULL);
+    pthread_mutex_lock(&a->lock);
+    a->handling = false;
+    settle(a);
+}
+
 static void request(leat_listener *l);
 
 static void on_arrived(leat_tag *tag, bool ok)
@@ -223,18 +234,16 @@ static void on_arrived(leat_tag *tag, bool ok)
         grpc_op watch = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER,
                          .data.recv_close_on_server.cancelled = &a->cancelled};
         start(a, &watch, 1, &a->closed);
-        if (room) {
+        if (room && leat_security_allows(l->security, &a->metadata)) {
             grpc_op take = {.op = GRPC_OP_RECV_MESSAGE,
                             .data.recv_message.recv_message = &a->request};
             start(a, &take, 1, &a->came);
         } else {
-            reply(&a->base,
-                  leat_error(RESOURCE_EXHAUSTED,
-                             "The task has %d calls under way, which is its limit", l->max_calls),
-                  NULL);
-            pthread_mutex_lock(&a->lock);
-            a->handling = false;
-            settle(a);
+            refuse(a, room
+                          ? leat_error(UNAUTHENTICATED, "The call carries no token, or a wrong one")
+                          : leat_error(RESOURCE_EXHAUSTED,
+                                       "The task has %d calls under way, which is its limit",
+                                       l->max_calls));
         }
     } else {
         grpc_metadata_array_destroy(&a->metadata);
@@ -302,15 +311,17 @@ static grpc_server *make_server(const leat_listener *l)
 
 static leat_status bind_all(leat_listener *l, const char *address, const leat_bind *b)
 {
-    for (int i = 0; i < b->n; i++) {
-        grpc_server_credentials *credentials = grpc_insecure_server_credentials_create();
-        int port = grpc_server_add_http2_port(l->server, b->text[i], credentials);
-        grpc_server_credentials_release(credentials);
-        LEAT_REQUIRE(port, ALREADY_EXISTS,
-                     "Cannot listen on %s: the address was taken by another process just now",
-                     address);
-        l->port = port;
-    }
+    grpc_server_credentials *credentials;
+    LEAT_TRY(leat_security_server(l->security, address, b->loopback, &credentials));
+    for (int i = 0; i < b->n && (i == 0 || l->port); i++)
+        l->port = grpc_server_add_http2_port(l->server, b->text[i], credentials);
+    grpc_server_credentials_release(credentials);
+    LEAT_REQUIRE(l->port || !l->security || !l->security->certificate, INVALID_ARGUMENT,
+                 "Cannot listen on %s: the TLS certificate %s and the key %s do not fit, or are "
+                 "damaged",
+                 address, l->security->certificate, l->security->key);
+    LEAT_REQUIRE(l->port, ALREADY_EXISTS,
+                 "Cannot listen on %s: the address was taken by another process just now", address);
     return NULL;
 }
 
@@ -333,6 +344,7 @@ leat_status leat_listen(const char *address, const leat_listen_options *options,
     options = options ? options : &none;
     leat_listener *l = leat_new(leat_listener);
     l->handler = handler;
+    l->security = options->security;
     l->arg = arg;
     l->max_calls = options->max_calls ? options->max_calls : 10000;
     l->max_message = options->max_message ? options->max_message : LEAT_MESSAGE_MAX;

@@ -1,0 +1,180 @@
+/* security_test.c -- TLS, mutual TLS and tokens between channels and listeners. Certificates are
+ * made on the spot by the openssl command. */
+#include "test.h"
+
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "cluster/transport.h"
+#include "core/threadpool.h"
+
+static int64_t in_ms(int64_t ms)
+{
+    return leat_now_ns() + ms * 1000000;
+}
+
+static void handle(void *arg, leat_asked *a, const char *method, const leat_incoming *in)
+{
+    leat_asked_reply(a, NULL, NULL);
+}
+
+static char dir[] = "/tmp/leat-security-XXXXXX";
+static bool made;
+
+static const char *file(const char *name)
+{
+    static char paths[8][200];
+    static int next;
+    char *p = paths[next++ % 8];
+    snprintf(p, sizeof paths[0], "%s/%s", dir, name);
+    return p;
+}
+
+/* Two authorities; "task" is signed by the first for localhost and 127.0.0.1, "other" by the second
+ * for another name. */
+static bool make_certificates(void)
+{
+    if (!mkdtemp(dir) || system("openssl version >/dev/null 2>&1"))
+        return false;
+    char script[3000];
+    snprintf(script, sizeof script,
+             "cd %s && exec >/dev/null 2>&1 && for a in ca ca2; do openssl req -x509 -newkey "
+             "rsa:2048 -nodes -days 2 -subj /CN=$a -keyout $a.key -out $a.pem || exit 1; done\n"
+             "sign() { openssl req -newkey rsa:2048 -nodes -subj /CN=$1 -keyout $1.key -out $1.csr "
+             "&& printf \"subjectAltName=$3\" >$1.ext && openssl x509 -req -in $1.csr -CA $2.pem "
+             "-CAkey $2.key -CAcreateserial -days 2 -extfile $1.ext -out $1.pem; }\n"
+             "sign task ca DNS:localhost,IP:127.0.0.1 && sign other ca2 DNS:elsewhere && "
+             "sign named ca DNS:elsewhere\n",
+             dir);
+    return system(script) == 0;
+}
+
+static leat_status try_call(const leat_security *client, const leat_security *server)
+{
+    leat_listener *l;
+    leat_listen_options o = {.security = server};
+    LEAT_TRY(leat_listen("127.0.0.1:0", &o, handle, NULL, &l));
+    char address[32];
+    snprintf(address, sizeof address, "127.0.0.1:%d", leat_listener_port(l));
+    leat_channel *c;
+    leat_status s = leat_channel_open(address, "/job:ps/task:0", client, &c);
+    if (!s) {
+        void *p;
+        size_t n;
+        leat_outgoing out = {0};
+        s = leat_channel_ask(c, "/test/Echo", &out,
+                             &(leat_call_options){.deadline_ns = in_ms(3000)}, &p, &n);
+        if (!s)
+            free(p);
+        leat_channel_free(c);
+    }
+    leat_listener_stop(l, in_ms(500));
+    return s;
+}
+
+static void token(void)
+{
+    leat_security right = {.token = "open sesame"}, wrong = {.token = "open barley"};
+    leat_security shorter = {.token = "open"}, longer = {.token = "open sesames"};
+    CHECK_OK(try_call(&right, &right));
+    CHECK_OK(try_call(&right, NULL));
+    CHECK_ERROR(try_call(&wrong, &right), UNAUTHENTICATED, "/job:ps/task:0");
+    CHECK_ERROR(try_call(&shorter, &right), UNAUTHENTICATED, "no token, or a wrong one");
+    CHECK_ERROR(try_call(&longer, &right), UNAUTHENTICATED, "no token, or a wrong one");
+    leat_security unprintable = {.token = "a\nb"};
+    CHECK_ERROR(try_call(&unprintable, NULL), INVALID_ARGUMENT, "its byte 2 is not");
+    CHECK_ERROR(try_call(NULL, &right), UNAUTHENTICATED, "no token, or a wrong one");
+}
+
+static void tls(void)
+{
+    if (!made)
+        SKIP("the openssl command is not there");
+    leat_security server = {.certificate = file("task.pem"), .key = file("task.key")};
+    leat_security client = {.authority = file("ca.pem")};
+    leat_security stranger = {.authority = file("ca2.pem")};
+    CHECK_OK(try_call(&client, &server));
+    CHECK_ERROR(try_call(&stranger, &server), UNAVAILABLE, "TLS");
+    CHECK_ERROR(try_call(NULL, &server), UNAVAILABLE, "TLS");
+    CHECK_ERROR(try_call(&client, NULL), UNAVAILABLE, "TLS");
+    /* With a token in it. */
+    server.token = client.token = "open sesame";
+    CHECK_OK(try_call(&client, &server));
+    client.token = NULL;
+    CHECK_ERROR(try_call(&client, &server), UNAUTHENTICATED, "token");
+}
+
+static void mutual(void)
+{
+    if (!made)
+        SKIP("the openssl command is not there");
+    leat_security task = {.certificate = file("task.pem"),
+                          .key = file("task.key"),
+                          .authority = file("ca.pem"),
+                          .mutual = true};
+    leat_security nameless = {.authority = file("ca.pem")};
+    leat_security other = {
+        .certificate = file("other.pem"), .key = file("other.key"), .authority = file("ca.pem")};
+    CHECK_OK(try_call(&task, &task));
+    CHECK_ERROR(try_call(&nameless, &task), UNAVAILABLE, "/job:ps/task:0");
+    CHECK_ERROR(try_call(&other, &task), UNAVAILABLE, "/job:ps/task:0");
+}
+
+static void names(void)
+{
+    if (!made)
+        SKIP("the openssl command is not there");
+    leat_security server = {.certificate = file("named.pem"), .key = file("named.key")};
+    leat_security client = {.authority = file("ca.pem")};
+    CHECK_ERROR(try_call(&client, &server), UNAVAILABLE, "certificate");
+    client.name = "elsewhere";
+    CHECK_OK(try_call(&client, &server));
+}
+
+static void bad_files(void)
+{
+    leat_security s = {.certificate = "/no/such.pem", .key = "/no/such.key"};
+    CHECK_ERROR(try_call(NULL, &s), NOT_FOUND, "/no/such.pem");
+    CHECK_ERROR(try_call(&s, NULL), NOT_FOUND, "/no/such.pem");
+    s = (leat_security){.certificate = "/etc/hostname", .key = "/etc/hostname"};
+    CHECK_ERROR(try_call(NULL, &s), INVALID_ARGUMENT, "is no PEM file");
+    s = (leat_security){.certificate = "/etc/hostname"};
+    CHECK_ERROR(try_call(NULL, &s), INVALID_ARGUMENT, "go together");
+    s = (leat_security){.mutual = true};
+    CHECK_ERROR(try_call(NULL, &s), INVALID_ARGUMENT, "certificate and its key");
+    if (made) {
+        s = (leat_security){.certificate = file("task.pem"), .key = file("other.key")};
+        CHECK_ERROR(try_call(NULL, &s), INVALID_ARGUMENT, "do not fit");
+    }
+}
+
+static atomic_int warnings;
+
+static void note(void *arg, leat_log_level level, const char *file, int line, const char *message)
+{
+    if (level == LEAT_LOG_WARNING)
+        atomic_fetch_add(&warnings, 1);
+}
+
+static void warned(void)
+{
+    leat_listener *l;
+    leat_log_set_sink(note, NULL, LEAT_LOG_WARNING);
+    CHECK_OK(leat_listen("127.0.0.1:0", NULL, handle, NULL, &l));
+    leat_listener_stop(l, 0);
+    CHECK_INT(atomic_load(&warnings), 0);
+    CHECK_OK(leat_listen("0.0.0.0:0", NULL, handle, NULL, &l));
+    leat_listener_stop(l, 0);
+    CHECK_INT(atomic_load(&warnings), 1);
+    leat_log_set_sink(NULL, NULL, LEAT_LOG_INFO);
+}
+
+int main(int argc, char **argv)
+{
+    made = make_certificates();
+    int rc = RUN(argc, argv, {"token", token}, {"tls", tls}, {"mutual", mutual}, {"names", names},
+                 {"bad_files", bad_files}, {"warned", warned});
+    char script[100];
+    snprintf(script, sizeof script, "rm -rf %s", dir);
+    return system(script) ? 1 : rc;
+}
