@@ -91,7 +91,7 @@ static leat_status element_shape(leat_infer *c)
 
 const leat_op_def leat_ops_tensor_list[] = {
     LIST("EmptyTensorList", "element_shape: shape_type, max_num_elements: int32", "handle: variant",
-         ELEMENT SHAPE, leat_shape_scalar),
+         ELEMENT SHAPE, make_shape),
     LIST("TensorListReserve", "element_shape: shape_type, num_elements: int32", "handle: variant",
          ELEMENT SHAPE, make_shape),
     LIST("TensorListLength", "input_handle: variant", "length: int32", NULL, leat_shape_scalar),

@@ -11,6 +11,7 @@
 
 #include "core/alloc.h"
 #include "kernels/cpu/distributions.h"
+#include "kernels/cpu/random.h"
 #include "kernels/cpu/shapes.h"
 
 /* ---- Generators ---- */
@@ -58,8 +59,9 @@ static leat_status generator_make(void *arg, leat_resource **out)
 typedef struct random_state {
     _Atomic(generator *) gen; /* found on the first run */
 } random_state;
+_Static_assert(sizeof(random_state) == LEAT_RANDOM_STATE, "kernels' state holds a generator");
 
-static void random_release(void *state)
+void leat_random_release(void *state)
 {
     generator *g = atomic_load(&((random_state *)state)->gen);
     if (g)
@@ -92,8 +94,7 @@ static leat_status find_generator(leat_kernel *k, generator **out)
     return NULL;
 }
 
-/* The stream from here on; the next who asks gets it from n samples later. */
-static leat_status reserve(leat_kernel *k, uint64_t n, leat_philox *out)
+leat_status leat_random_reserve(leat_kernel *k, uint64_t n, leat_philox *out)
 {
     generator *g = NULL;
     LEAT_TRY(find_generator(k, &g));
@@ -144,9 +145,19 @@ static leat_status random_of(leat_kernel *k, leat_distribution_kind kind)
     }
     if (y->count == 0)
         return NULL;
-    LEAT_TRY(reserve(k, (uint64_t)y->count * 256, &p));
+    LEAT_TRY(leat_random_reserve(k, (uint64_t)y->count * 256, &p));
     leat_distribution_fill(k, &d, p, y);
     return NULL;
+}
+
+leat_philox leat_random_seeded(const leat_tensor *seed)
+{
+    uint64_t a = (uint64_t)leat_index_at(seed, 0), b = (uint64_t)leat_index_at(seed, 1);
+    leat_philox mixer = {{(uint32_t)a, (uint32_t)(a >> 32), (uint32_t)b, (uint32_t)(b >> 32)},
+                         {0x3ec8f720, 0x02461e29}};
+    uint32_t mix[4];
+    leat_philox_next(&mixer, mix);
+    return (leat_philox){{0, 0, mix[2], mix[3]}, {mix[0], mix[1]}};
 }
 
 static leat_status stateless_of(leat_kernel *k, leat_distribution_kind kind)
@@ -161,14 +172,7 @@ static leat_status stateless_of(leat_kernel *k, leat_distribution_kind kind)
         return NULL;
     if (kind == LEAT_UNIFORM_INT)
         LEAT_TRY(read_limits(k, 2, &d));
-    /* The seeds are scrambled first: weak ones do as well. */
-    uint64_t a = (uint64_t)leat_index_at(seed, 0), b = (uint64_t)leat_index_at(seed, 1);
-    leat_philox mixer = {{(uint32_t)a, (uint32_t)(a >> 32), (uint32_t)b, (uint32_t)(b >> 32)},
-                         {0x3ec8f720, 0x02461e29}};
-    uint32_t mix[4];
-    leat_philox_next(&mixer, mix);
-    leat_philox p = {{0, 0, mix[2], mix[3]}, {mix[0], mix[1]}};
-    leat_distribution_fill(k, &d, p, y);
+    leat_distribution_fill(k, &d, leat_random_seeded(seed), y);
     return NULL;
 }
 
@@ -201,7 +205,7 @@ static leat_status shuffle(leat_kernel *k)
     leat_philox p;
     LEAT_TRY(leat_kernel_temp(k, LEAT_INT64, &rows, &order));
     LEAT_TRY(leat_kernel_out(k, 0, &x->shape, &y));
-    LEAT_TRY(reserve(k, (uint64_t)(n - 1 + 3) / 4, &p));
+    LEAT_TRY(leat_random_reserve(k, (uint64_t)(n - 1 + 3) / 4, &p));
     leat_philox_single s = {.gen = &p, .used = 4};
     int64_t *at = AT(int64_t, order);
     for (int64_t i = 0; i < n; i++)
@@ -226,7 +230,7 @@ static leat_status shuffle(leat_kernel *k)
 #define STATEFUL(name, attr, types, fn)                                                            \
     {                                                                                              \
         .op = name, .where = {{attr, types}}, .run = fn, .state_size = sizeof(random_state),       \
-        .release = random_release                                                                  \
+        .release = leat_random_release                                                             \
     }
 #define STATELESS(name, types, fn)                                                                 \
     {                                                                                              \

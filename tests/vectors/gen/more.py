@@ -252,6 +252,30 @@ def lists(f):
         'list shape: [2]')
 
 
+def draws(f):
+    """Exact sequences for given seeds."""
+    for t in (FLOAT, DOUBLE, HALF):
+        for alpha in (0.3, 1.0, 2.5, 30.):
+            f.case('%s_%g' % (name_of(t), alpha), 'RandomGamma', lambda b: raw.RandomGamma(
+                shape=b.index([3, 5]), alpha=b.feed([alpha, alpha + 1], t), seed=7, seed2=11), 4)
+    for t in (FLOAT, tf.int32, tf.int64):
+        for rate in (0.5, 4., 20., 300.):
+            f.case('%s_%g' % (name_of(t), rate), 'RandomPoissonV2', lambda b: raw.RandomPoissonV2(
+                shape=b.index([3, 5]), rate=b.feed([rate, rate + 1], DOUBLE), seed=7, seed2=11,
+                dtype=t))
+    for t in (FLOAT, DOUBLE):
+        f.case(name_of(t), 'RandomGammaGrad', lambda b: raw.RandomGammaGrad(
+            alpha=b.feed([0.3, 1., 2.5, 7., 30.], t), sample=b.feed([0.1, 2., 1.5, 9., 33.], t)),
+            1000)
+    for t in (tf.int32, tf.int64):
+        f.case(name_of(t), 'Multinomial', lambda b: raw.Multinomial(
+            logits=b.rand((1, 5), FLOAT), num_samples=b.index(20), seed=7, seed2=11,
+            output_dtype=t))
+        f.case(name_of(t), 'StatelessMultinomial', lambda b: raw.StatelessMultinomial(
+            logits=b.rand((1, 5), FLOAT), num_samples=b.index(20), seed=b.feed([3, 4], tf.int64),
+            output_dtype=t))
+
+
 def others(f):
     def optional(b):
         o = raw.OptionalFromValue(components=[b.rand((2,), FLOAT), b.rand((), tf.string)])
@@ -279,5 +303,5 @@ def others(f):
 
 
 def make(f):
-    for part in (strings, sets, sparse_products, space, linalg, lists, others):
+    for part in (strings, sets, sparse_products, space, linalg, lists, draws, others):
         part(f)

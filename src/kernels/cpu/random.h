@@ -1,0 +1,16 @@
+/* random.h -- the streams of random numbers that nodes draw from. */
+#ifndef LEAT_CPU_RANDOM_H
+#define LEAT_CPU_RANDOM_H
+
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/philox.h"
+
+/* A kernel that draws has this state, released by leat_random_release. */
+enum { LEAT_RANDOM_STATE = sizeof(void *) };
+void leat_random_release(void *state);
+/* The stream from here on; the next who asks gets it from n samples later. */
+leat_status leat_random_reserve(leat_kernel *k, uint64_t n, leat_philox *out) LEAT_MUST_CHECK;
+/* The stream of two seeds, which are scrambled first: weak ones do as well. */
+leat_philox leat_random_seeded(const leat_tensor *seed);
+
+#endif
