@@ -236,6 +236,61 @@ static leat_out some_input(attempt *a, leat_dtype t, bool ref)
     return x;
 }
 
+static const leat_attr *attr_of(const attempt *a, const char *name)
+{
+    for (int i = 0; i < a->n_attrs; i++)
+        if (strcmp(a->attrs[i].name, name) == 0)
+            return &a->attrs[i];
+    return NULL;
+}
+
+static bool on_queue(const char *op)
+{
+    return strncmp(op, "Queue", 5) == 0;
+}
+
+static bool on_accumulator(const char *op)
+{
+    return strstr(op, "Accumulator") && !strstr(op, "ConditionalAccumulator");
+}
+
+/* What an op on a queue or an accumulator works on, mostly of the dtypes that the op has. Nothing
+ * is there that it could wait for: a run's time must be short. */
+static leat_out some_queue(attempt *a, bool ref)
+{
+    static const char *const kinds[] = {"FIFOQueue", "PaddingFIFOQueue", "RandomShuffleQueue",
+                                        "PriorityQueue"};
+    bytes *b = a->b;
+    const leat_attr *types = attr_of(a, "Tcomponents");
+    types = types ? types : attr_of(a, "component_types");
+    leat_dtype t[4] = {LEAT_FLOAT, LEAT_STRING, LEAT_INT32, LEAT_INT64};
+    int n = 1 + (int)pick(b, 3), kind = (int)pick(b, 4);
+    if (types && pick(b, 8)) {
+        n = types->n;
+        memcpy(t, types->types, sizeof(*t) * (size_t)n);
+    }
+    leat_shape shapes[4];
+    for (int i = 0; i < 4; i++)
+        shapes[i] = some_shape(b, kind == 1);
+    char op[40];
+    snprintf(op, sizeof(op), "%s%s", kinds[kind], ref ? "" : "V2");
+    return LEAT_OP0(a->g, op, leat_attr_types("component_types", t, n),
+                    leat_attr_shapes("shapes", shapes, kind == 1 || pick(b, 2) ? n : 0),
+                    leat_attr_int("capacity", pick(b, 2) ? 2 : -1));
+}
+
+static leat_out some_accumulator(attempt *a, const char *op, bool ref)
+{
+    const leat_attr *type = attr_of(a, "dtype");
+    return LEAT_OP0(a->g,
+                    strncmp(op, "Sparse", 6) == 0 || (ref && pick(a->b, 8) == 0)
+                        ? "SparseConditionalAccumulator"
+                    : ref ? "ConditionalAccumulator"
+                          : "ResourceConditionalAccumulator",
+                    leat_attr_type("dtype", type ? (leat_dtype)type->i : LEAT_FLOAT),
+                    leat_attr_shape("shape", some_shape(a->b, true)));
+}
+
 static int attr_int(const attempt *a, const char *name, int fallback)
 {
     for (int i = 0; i < a->n_attrs; i++)
@@ -246,6 +301,7 @@ static int attr_int(const attempt *a, const char *name, int fallback)
 
 static void some_inputs(attempt *a, const leat_op_info *op)
 {
+    const char *name = op->def->name;
     for (int i = 0; i < op->n_in; i++) {
         const leat_arg_info *arg = &op->in[i];
         int n = arg->number_attr >= 0 ? attr_int(a, op->attrs[arg->number_attr].name, 2)
@@ -256,7 +312,11 @@ static void some_inputs(attempt *a, const leat_op_info *op)
             leat_dtype t = arg->type_attr >= 0   ? (leat_dtype)a->attrs[arg->type_attr].i
                            : arg->list_attr >= 0 ? a->attrs[arg->list_attr].types[k]
                                                  : arg->type;
-            a->in[a->n_in++] = some_input(a, leat_dtype_base(t), arg->is_ref);
+            bool handle = i == 0 && (t == LEAT_RESOURCE || arg->is_ref) && pick(a->b, 8);
+            a->in[a->n_in++] = handle && on_queue(name) ? some_queue(a, arg->is_ref)
+                               : handle && on_accumulator(name)
+                                   ? some_accumulator(a, name, arg->is_ref)
+                                   : some_input(a, leat_dtype_base(t), arg->is_ref);
         }
     }
 }
@@ -278,8 +338,10 @@ static void run_node(attempt *a, leat_node *n)
     int n_out = n->n_out > 4 ? 4 : n->n_out;
     for (int i = 0; i < n_out; i++)
         fetches[i] = (leat_fetch){{n, i}, &out[i]};
-    leat_status status = leat_session_open(a->g, &s, .no_optimization = pick(a->b, 2),
-                                           .timeout_ms = 5000, .inter_op_threads = 1);
+    const char *op = n->op->def->name;
+    leat_status status =
+        leat_session_open(a->g, &s, .no_optimization = pick(a->b, 2), .inter_op_threads = 1,
+                          .timeout_ms = on_queue(op) || on_accumulator(op) ? 5 : 5000);
     if (status) {
         leat_status_free(status);
         return;
