@@ -8,6 +8,7 @@
 #include <leat/data.h>
 #include <leat/function.h>
 #include <leat/graph.h>
+#include <leat/monitored.h>
 #include <leat/nn.h>
 #include <leat/ops.h>
 #include <leat/queue.h>

@@ -127,6 +127,8 @@ typedef struct leat_sync_options {
     bool use_locking;
     double lease_secs; /* who is silent for so long is not waited for until it is back; 0: 10;
                           below 0: every replica is waited for always, as TensorFlow does */
+    int replica;       /* which one this is, below total_num_replicas, if */
+    bool has_replica;  /* that is set; else the task of the device that nodes of this worker get */
     const char *name;  /* "sync_replicas" */
 } leat_sync_options;
 /* Takes opt. */

@@ -24,14 +24,13 @@ static void make_lease(leat_sync *y)
     leat_graph *g = y->g;
     leat_shape shape = leat_shape(y->total);
     y->lease = LEAT_OP0(g, "VariableV2", leat_attr_type("dtype", LEAT_INT64),
-                        leat_attr_shape("shape", shape), leat_name("lease"));
+                        leat_attr_shape("shape", shape),
+                        leat_attr_string("shared_name", "sync_replicas/lease"), leat_name("lease"));
     y->lease_exists = LEAT_OP1("IsVariableInitialized", y->lease, leat_name("lease/exists"));
     leat_out zeros = leat_full_named_at(LEAT_AT, g, LEAT_INT64, shape, 0, "lease/zeros");
     y->lease_init = leat_done(leat_assign(y->lease, zeros, leat_name("lease/Assign")));
-    if (y->replica < 0 || y->replica >= y->total) {
-        y->replica = -1;
+    if (y->replica < 0)
         return;
-    }
     leat_out at = one_index(y);
     leat_arg lock = leat_attr_bool("use_locking", true);
     y->join = leat_done(leat_scatter_update(y->lease, at, one_value(y, 1, "lease/first"), lock,
@@ -67,6 +66,9 @@ static void make_repair(leat_sync *y)
     leat_graph *g = y->g;
     leat_out *set = leat_arena_array(&g->arena, leat_out, y->n);
     y->waiting = leat_arena_array(&g->arena, leat_out, y->n);
+    y->dropped = leat_arena_array(&g->arena, leat_out, y->n);
+    leat_arg whose =
+        y->replica >= 0 ? leat_attr_int("_replica", y->replica) : (leat_arg){.kind = LEAT_ARG_SKIP};
     for (int i = 0; i < y->n; i++) {
         leat_out a = y->accumulators[i];
         bool handle = leat_out_dtype(a) == LEAT_RESOURCE;
@@ -77,6 +79,8 @@ static void make_repair(leat_sync *y)
                          a, leat_cast(y->global_step, LEAT_INT64));
             y->waiting[i] = LEAT_OP1(
                 handle ? "ResourceAccumulatorNumAccumulated" : "AccumulatorNumAccumulated", a);
+            y->dropped[i] = LEAT_OP1(
+                handle ? "_ResourceAccumulatorNumDropped" : "_AccumulatorNumDropped", a, whose);
         }
     }
     y->set_steps = leat_done(leat_group_at(LEAT_AT, g, set, y->n, "set_steps"));

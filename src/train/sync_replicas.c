@@ -29,6 +29,14 @@ static leat_var_grad *compute(leat_optimizer *opt, leat_out loss, int *n_out,
 
 /* ---- One variable's accumulator ---- */
 
+/* Whose gradients a node applies, for parameter servers that count what they drop; TensorFlow's
+ * take no notice. */
+static leat_arg whose(const leat_sync *y)
+{
+    return y->lease_secs > 0 && y->replica >= 0 ? leat_attr_int("_replica", y->replica)
+                                                : (leat_arg){.kind = LEAT_ARG_SKIP};
+}
+
 static leat_out number_required(leat_sync *y, const char *scope)
 {
     leat_name_scope_enter(y->g, scope);
@@ -49,8 +57,8 @@ static leat_grad_value accumulate_dense(leat_sync *y, const leat_var_grad *v, le
         LEAT_OP0(g, "ResourceConditionalAccumulator", leat_attr_type("dtype", t),
                  leat_attr_shape("shape", leat_variable_shape(v->var)),
                  leat_attr_string("shared_name", shared), leat_name("conditional_accumulator"));
-    *push =
-        LEAT_OP3("ResourceAccumulatorApplyGradient", a, leat_cast(step, LEAT_INT64), v->grad.value);
+    *push = LEAT_OP3("ResourceAccumulatorApplyGradient", a, leat_cast(step, LEAT_INT64),
+                     v->grad.value, whose(y));
     leat_out n = number_required(y, "ResourceAccumulatorTakeGradient");
     leat_out mean = LEAT_OP2("ResourceAccumulatorTakeGradient", a, n, leat_attr_type("dtype", t),
                              leat_name(leat_name_scope(g)));
@@ -74,9 +82,9 @@ static leat_grad_value accumulate_rows(leat_sync *y, const leat_var_grad *v, lea
     leat_out local = leat_cast(step, LEAT_INT64), indices = leat_cast(v->grad.indices, LEAT_INT64);
     leat_out shape = shaped ? leat_cast(v->grad.dense_shape, LEAT_INT64)
                             : leat_int_vector_at(LEAT_AT, g, LEAT_INT64, NULL, 0);
-    *push =
-        leat_op(g, "SparseAccumulatorApplyGradient", leat_in(a), leat_in(local), leat_in(indices),
-                leat_in(v->grad.value), leat_in(shape), leat_attr_bool("has_known_shape", shaped));
+    *push = leat_op(g, "SparseAccumulatorApplyGradient", leat_in(a), leat_in(local),
+                    leat_in(indices), leat_in(v->grad.value), leat_in(shape),
+                    leat_attr_bool("has_known_shape", shaped), whose(y));
     leat_out n = number_required(y, "SparseAccumulatorTakeGradient");
     leat_out mean = LEAT_OP2("SparseAccumulatorTakeGradient", a, n, leat_attr_type("dtype", t),
                              leat_name(leat_name_scope(g)));
@@ -87,6 +95,21 @@ static leat_grad_value accumulate_rows(leat_sync *y, const leat_var_grad *v, lea
 }
 
 /* ---- The parts, in TensorFlow's order ---- */
+
+/* Which replica this is: what the user says, or the task that its nodes go to. */
+static void find_replica(leat_sync *y, const char *device)
+{
+    leat_device_name d = LEAT_DEVICE_ANY;
+    if (y->replica < 0) {
+        leat_status_free(leat_device_name_parse(device, &d));
+        y->replica = d.task;
+        /* With a chief beside the workers, it is the last one. */
+        if (strcmp(d.job, "chief") == 0 || strcmp(d.job, "master") == 0)
+            y->replica = y->total - 1;
+    }
+    if (y->replica >= y->total)
+        y->replica = -1;
+}
 
 /* A variable of this worker: it goes where a node that asks for nothing goes. */
 static void make_local_step(leat_sync *y)
@@ -100,16 +123,11 @@ static void make_local_step(leat_sync *y)
     leat_with_colocate(g, anchor) y->local_step = leat_variable_make(g, &spec);
     y->local_init = leat_done(leat_variable_assign(y->local_step, y->global_step));
     int n;
+    if (leat_out_ok(anchor))
+        find_replica(y, anchor.node->device);
     leat_out *global = leat_global_variables(g, &n);
     y->ready_for_local_init = leat_report_uninitialized_of(g, global, n);
     free(global);
-    leat_device_name d = LEAT_DEVICE_ANY;
-    leat_status s = anchor.node ? leat_device_name_parse(anchor.node->device, &d) : NULL;
-    leat_status_free(s);
-    y->replica = d.task;
-    /* With a chief beside the workers, it is the last one. */
-    if (strcmp(d.job, "chief") == 0 || strcmp(d.job, "master") == 0)
-        y->replica = y->total - 1;
 }
 
 static void accumulate(leat_sync *y, const leat_var_grad *grads, int n, leat_var_grad *means,
@@ -254,6 +272,7 @@ static leat_out apply(leat_optimizer *opt, const leat_var_grad *grads, int n,
     y->aggregate = so->o.replicas_to_aggregate;
     y->total = so->o.total_num_replicas ? so->o.total_num_replicas : y->aggregate;
     y->lease_secs = so->o.lease_secs == 0 ? 10 : so->o.lease_secs;
+    y->replica = so->o.has_replica ? so->o.replica : -1;
     y->global_step = leat_variable_value(o->global_step);
     y->device = leat_variable_ref(o->global_step).node->device;
     y->accumulators = leat_arena_array(&g->arena, leat_out, n);

@@ -17,6 +17,7 @@ static void accumulator_free(void *resource)
     free(a->counts);
     pthread_mutex_destroy(&a->lock);
     free(a->name);
+    free(a->dropped_of);
     free(a);
 }
 
@@ -154,6 +155,28 @@ static leat_status check_apply(const leat_accumulator *a, leat_kernel *k)
     return NULL;
 }
 
+enum { MAX_REPLICAS = 1 << 16 };
+
+/* The replica that a node belongs to, as it says itself; -1 if it does not. */
+static int64_t replica_of(const leat_node *n)
+{
+    int64_t r = leat_node_has(n, "_replica") ? leat_node_int(n, "_replica") : -1;
+    return r >= 0 && r < MAX_REPLICAS ? r : -1;
+}
+
+static void count_dropped(leat_accumulator *a, const leat_node *n)
+{
+    int64_t r = replica_of(n);
+    a->dropped++;
+    if (r >= a->n_dropped_of) {
+        a->dropped_of = leat_xrealloc(a->dropped_of, sizeof(int64_t) * (size_t)(r + 1));
+        while (a->n_dropped_of <= r)
+            a->dropped_of[a->n_dropped_of++] = 0;
+    }
+    if (r >= 0)
+        a->dropped_of[r]++;
+}
+
 static leat_status add(leat_accumulator *a, leat_kernel *k, bool *accepted_out)
 {
     leat_line finished = {0};
@@ -163,7 +186,7 @@ static leat_status add(leat_accumulator *a, leat_kernel *k, bool *accepted_out)
     if (fresh)
         s = leat_accumulator_add(a, k);
     else
-        a->dropped++;
+        count_dropped(a, leat_kernel_node(k));
     if (fresh && !s) {
         a->count++;
         serve(a, &finished);
@@ -228,11 +251,15 @@ static leat_status number(leat_kernel *k, bool dropped)
     leat_accumulator *a;
     LEAT_TRY(leat_kernel_out(k, 0, &scalar, &y));
     LEAT_TRY(accumulator_of(k, &a));
+    const leat_node *n = leat_kernel_node(k);
+    int64_t r = replica_of(n);
     pthread_mutex_lock(&a->lock);
     if (dropped)
-        AT(int64_t, y)[0] = a->dropped;
-    else
-        AT(int32_t, y)[0] = a->count;
+        AT(int64_t, y)
+    [0] = !leat_node_has(n, "_replica")   ? a->dropped
+          : r >= 0 && r < a->n_dropped_of ? a->dropped_of[r]
+                                          : 0;
+    else AT(int32_t, y)[0] = a->count;
     pthread_mutex_unlock(&a->lock);
     leat_resource_unref(&a->base);
     return NULL;

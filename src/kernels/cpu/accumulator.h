@@ -23,6 +23,8 @@ typedef struct leat_accumulator {
     pthread_mutex_t lock; /* guards what follows; a step's lock is taken under it */
     int32_t count;        /* gradients in sum */
     int64_t step, dropped;
+    int64_t *dropped_of; /* by replica, for gradients whose node has the attribute _replica */
+    int n_dropped_of;
     leat_tensor *sum; /* NULL when count is 0. Sparse: rows */
     int64_t *indices; /* sparse: what rows of the whole these are, */
     int32_t *counts;  /* and how many gradients each had */

@@ -1,0 +1,41 @@
+/* hook_int.h -- what hooks and the sessions that call them share. */
+#ifndef LEAT_HOOK_INT_H
+#define LEAT_HOOK_INT_H
+
+#include <leat/monitored.h>
+
+/* One run. The arrays are used again by the next one. */
+struct leat_run_context {
+    leat_session *session;
+    double max_wait_secs; /* for hooks that wait */
+    bool stop;            /* somebody asked for it */
+    leat_feed *feeds;     /* the user's, then the hooks', whose values are counted */
+    int n_feeds, cap_feeds, n_user_feeds;
+    leat_fetch *fetches; /* likewise; the hooks' point into values */
+    int n_fetches, cap_fetches, n_user_fetches;
+    leat_tensor **values; /* of the hooks' fetches */
+    int cap_values;
+};
+void leat_run_context_clear(leat_run_context *c); /* lets go of values, keeps the memory */
+void leat_run_context_release(leat_run_context *c);
+
+/* Every so many steps or seconds. */
+typedef struct leat_timer {
+    double every_secs;
+    int64_t every_steps; /* both 0: never */
+    bool began;
+    int64_t last_step;
+    double last_time;
+} leat_timer;
+bool leat_timer_due(const leat_timer *t, int64_t step);
+/* It happens at this step. Gives false the first time; else what has passed since the last. */
+bool leat_timer_mark(leat_timer *t, int64_t step, double *secs_out, int64_t *steps_out);
+
+/* The graph's global step; INVALID_ARGUMENT if it has none: "Global step should be created to use
+ * StopAtStepHook." */
+leat_status leat_hook_step(leat_graph *g, const char *hook, leat_out *step_out) LEAT_MUST_CHECK;
+leat_status leat_read_step(leat_session *s, leat_out step, int64_t *value_out) LEAT_MUST_CHECK;
+
+void *leat_hook_new(size_t size, const leat_hook_ops *ops);
+
+#endif

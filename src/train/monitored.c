@@ -1,0 +1,230 @@
+/* monitored.c -- the session of a training program: runs with hooks around them, again on a new
+ * session when a task went away. */
+#include <leat/monitored.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/log.h"
+#include "train/monitored_int.h"
+#include "train/sync_run.h"
+
+/* ---- Opening ---- */
+
+static void add_hook(leat_monitored *ms, leat_hook *h)
+{
+    leat_grow(ms->hooks, ms->n_hooks, ms->cap_hooks);
+    ms->hooks[ms->n_hooks++] = h;
+}
+
+static void add_hooks(leat_monitored *ms, leat_hook *const *list)
+{
+    for (; list && *list; list++)
+        add_hook(ms, *list);
+}
+
+/* In TensorFlow's order; but synchronous replicas come first, so that rounds have ended when the
+ * others are told of the end. */
+static void make_hooks(leat_monitored *ms, const leat_monitored_options *o)
+{
+    if (leat_sync_of(ms->g))
+        add_hook(ms, leat_sync_hook_new(
+                         &(leat_sync_start_options){.chief = ms->chief,
+                                                    .max_wait_secs = ms->maker.max_wait_secs,
+                                                    .main = ms->cancellation}));
+    if (ms->chief)
+        add_hooks(ms, o->chief_only_hooks);
+    else
+        for (leat_hook *const *h = o->chief_only_hooks; h && *h; h++)
+            leat_hook_free(*h);
+    if (ms->chief && o->log_step_count_steps >= 0)
+        add_hook(ms, leat_step_counter_hook(.every_n_steps = o->log_step_count_steps));
+    if (o->last_step > 0 || o->num_steps > 0)
+        add_hook(ms, leat_stop_at_step_hook(.last_step = o->last_step, .num_steps = o->num_steps));
+    add_hooks(ms, o->hooks);
+}
+
+static leat_status begin(leat_monitored *ms)
+{
+    LEAT_TRY(leat_graph_status(ms->g));
+    for (int i = 0; i < ms->n_hooks; i++)
+        if (ms->hooks[i]->ops->begin)
+            LEAT_TRY(ms->hooks[i]->ops->begin(ms->hooks[i], ms->g));
+    return leat_scaffold_finish(ms->g, &ms->maker.scaffold);
+}
+
+static void release(leat_monitored *ms)
+{
+    for (int i = 0; i < ms->n_hooks; i++)
+        leat_hook_free(ms->hooks[i]);
+    leat_run_context_release(&ms->run);
+    leat_cancellation_free(ms->cancellation);
+    free(ms->hooks);
+    free(ms->target);
+    free(ms);
+}
+
+leat_status leat_monitored_open_with(leat_graph *g, const leat_monitored_options *o,
+                                     leat_monitored **ms_out)
+{
+    leat_monitored *ms = leat_new(leat_monitored);
+    ms->g = g;
+    ms->target = leat_xstrdup(o->master ? o->master : "");
+    ms->chief = o->is_chief || !ms->target[0];
+    ms->stop_grace_secs = o->stop_grace_secs > 0 ? o->stop_grace_secs : 120;
+    ms->maker.g = g;
+    if (o->config)
+        ms->maker.config = *o->config;
+    ms->maker.config.target = ms->target;
+    if (o->scaffold)
+        ms->maker.scaffold = *o->scaffold;
+    ms->maker.max_wait_secs = o->max_wait_secs > 0 ? o->max_wait_secs : 7200;
+    ms->run.max_wait_secs = ms->maker.max_wait_secs;
+    ms->cancellation = leat_cancellation_new();
+    make_hooks(ms, o);
+    leat_status e = begin(ms);
+    if (!e)
+        e = leat_monitored_create(ms);
+    if (e) {
+        release(ms);
+        return e;
+    }
+    *ms_out = ms;
+    return NULL;
+}
+
+/* ---- Running ---- */
+
+static leat_status call_before(leat_monitored *ms, leat_feeds feeds, leat_fetches fetches)
+{
+    leat_run_context *c = &ms->run;
+    for (int i = 0; i < feeds.n; i++) {
+        leat_grow(c->feeds, c->n_feeds, c->cap_feeds);
+        c->feeds[c->n_feeds++] = feeds.v[i];
+        c->n_user_feeds = c->n_feeds;
+    }
+    for (int i = 0; i < fetches.n; i++) {
+        leat_grow(c->fetches, c->n_fetches, c->cap_fetches);
+        c->fetches[c->n_fetches++] = fetches.v[i];
+        c->n_user_fetches = c->n_fetches;
+    }
+    for (int i = 0; i < ms->n_hooks; i++)
+        if (ms->hooks[i]->ops->before_run)
+            LEAT_TRY(ms->hooks[i]->ops->before_run(ms->hooks[i], c));
+    if (c->n_fetches > c->cap_values) {
+        c->values = leat_xrealloc(c->values, sizeof(*c->values) * (size_t)c->n_fetches);
+        memset(c->values + c->cap_values, 0,
+               sizeof(*c->values) * (size_t)(c->n_fetches - c->cap_values));
+        c->cap_values = c->n_fetches;
+    }
+    for (int i = c->n_user_fetches; i < c->n_fetches; i++)
+        c->fetches[i].value = &c->values[i];
+    return NULL;
+}
+
+static leat_status run_with_hooks(leat_monitored *ms, leat_feeds feeds, leat_fetches fetches,
+                                  leat_targets targets)
+{
+    leat_run_context *c = &ms->run;
+    leat_run_options o = {.cancellation = ms->cancellation};
+    LEAT_TRY(call_before(ms, feeds, fetches));
+    LEAT_TRY(leat_session_run_with(ms->session, &o, (leat_feeds){c->feeds, c->n_feeds},
+                                   (leat_fetches){c->fetches, c->n_fetches}, targets));
+    for (int i = 0; i < ms->n_hooks; i++)
+        if (ms->hooks[i]->ops->after_run)
+            LEAT_TRY(ms->hooks[i]->ops->after_run(ms->hooks[i], c));
+    ms->stop |= c->stop;
+    return NULL;
+}
+
+/* An error may be but the echo of what a thread beside it failed with. */
+static leat_status root_cause(leat_monitored *ms, leat_status e)
+{
+    if (!e || leat_is_preemption(e))
+        return e;
+    leat_status cause = leat_coordinator_status(ms->coord);
+    if (!cause || (!leat_is_preemption(cause) && leat_status_code(e) != LEAT_CANCELLED)) {
+        leat_status_free(cause);
+        return e;
+    }
+    leat_status_free(e);
+    return cause;
+}
+
+/* After UNAVAILABLE or ABORTED: the session goes; the next run, or this one again, makes another.
+ */
+static void give_up(leat_monitored *ms, leat_status e)
+{
+    LEAT_LOG(INFO,
+             "A task went away, or was replaced. The session is closed, and a new one made: %s",
+             leat_status_message(e));
+    leat_status_free(leat_monitored_drop(ms));
+    leat_cancellation_free(ms->cancellation);
+    ms->cancellation = leat_cancellation_new();
+}
+
+leat_status leat_monitored_run(leat_monitored *ms, leat_feeds feeds, leat_fetches fetches,
+                               leat_targets targets)
+{
+    double failing = 0;
+    LEAT_REQUIRE(!leat_monitored_should_stop(ms), FAILED_PRECONDITION,
+                 "Run called even after should_stop requested.");
+    for (;;) {
+        leat_status e = ms->session ? NULL : leat_monitored_create(ms);
+        if (!e)
+            e = root_cause(ms, run_with_hooks(ms, feeds, fetches, targets));
+        leat_run_context_clear(&ms->run);
+        double now = leat_now();
+        if (!e || !leat_is_preemption(e) ||
+            (failing > 0 && now - failing > ms->maker.max_wait_secs)) {
+            ms->failed |= e && leat_status_code(e) != LEAT_OUT_OF_RANGE;
+            ms->stop |= e != NULL;
+            return e;
+        }
+        failing = failing > 0 ? failing : now;
+        give_up(ms, e);
+        leat_status_free(e);
+    }
+}
+
+bool leat_monitored_should_stop(leat_monitored *ms)
+{
+    if (ms->stop)
+        return true;
+    if (!ms->session || !leat_coordinator_should_stop(ms->coord))
+        return false;
+    leat_status e = leat_coordinator_status(ms->coord);
+    bool preempted = leat_is_preemption(e);
+    if (preempted)
+        give_up(ms, e); /* the next run makes another */
+    leat_status_free(e);
+    return !preempted;
+}
+
+leat_session *leat_monitored_session(leat_monitored *ms)
+{
+    return ms->session;
+}
+
+leat_coordinator *leat_monitored_coordinator(leat_monitored *ms)
+{
+    return ms->coord;
+}
+
+leat_status leat_monitored_close(leat_monitored *ms)
+{
+    leat_status e = NULL;
+    if (!ms)
+        return NULL;
+    for (int i = 0; i < ms->n_hooks && ms->session && !ms->failed && !e; i++)
+        if (ms->hooks[i]->ops->end)
+            e = ms->hooks[i]->ops->end(ms->hooks[i], ms->session);
+    leat_status joined = leat_monitored_drop(ms);
+    if (ms->failed) { /* a run has given it */
+        leat_status_free(joined);
+        joined = NULL;
+    }
+    release(ms);
+    return leat_status_first(e, joined);
+}

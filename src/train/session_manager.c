@@ -1,0 +1,260 @@
+/* session_manager.c -- sessions on which the model is ready. TensorFlow's SessionManager, but its
+ * waits look often, show what they wait for in the log, and end by a deadline with a message that
+ * says what was missing. */
+#include "train/session_manager.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/alloc.h"
+#include "core/log.h"
+#include "core/strbuf.h"
+
+double leat_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void leat_nap(double secs)
+{
+    if (secs <= 0)
+        return;
+    struct timespec t = {(time_t)secs, (long)((secs - (double)(time_t)secs) * 1e9)};
+    nanosleep(&t, NULL);
+}
+
+/* ---- One wait ---- */
+
+typedef struct wait {
+    const leat_session_maker *m;
+    double began, deadline, log_at, nap;
+    const char *role; /* "chief", "worker" */
+} wait;
+
+static wait wait_begin(const leat_session_maker *m, const char *role)
+{
+    double now = leat_now();
+    return (wait){.m = m,
+                  .began = now,
+                  .deadline = now + m->max_wait_secs,
+                  .log_at = now + 2,
+                  .nap = 0.005,
+                  .role = role};
+}
+
+static double left(const wait *w)
+{
+    double secs = w->deadline - leat_now();
+    return secs > 0.001 ? secs : 0.001;
+}
+
+/* Sleeps a little longer each time. Fails when the time is over; `why` is what is missing. */
+static leat_status wait_more(wait *w, const char *why)
+{
+    double now = leat_now();
+    if (w->m->stopped && w->m->stopped(w->m->stopped_arg))
+        return leat_error(CANCELLED, "Stopped while waiting for the model to be ready: %s", why);
+    if (now >= w->deadline)
+        return leat_error(
+            DEADLINE_EXCEEDED,
+            "Session was not ready after waiting %.0f secs. The %s on %s was waiting "
+            "for this: %s. %s",
+            w->m->max_wait_secs, w->role,
+            w->m->config.target && *w->m->config.target ? w->m->config.target : "this process", why,
+            strcmp(w->role, "chief") == 0
+                ? "Check that the tasks named there run and can be reached, or set "
+                  "max_wait_secs higher"
+                : "The chief initialises the model: check that it runs, with the same "
+                  "cluster and variables, or set max_wait_secs higher");
+    if (now >= w->log_at) {
+        LEAT_LOG(INFO, "Waiting for model to be ready, for %.0f s of at most %.0f s: %s",
+                 now - w->began, w->m->max_wait_secs, why);
+        w->log_at = now + 10;
+    }
+    leat_nap(w->nap < w->deadline - now ? w->nap : w->deadline - now);
+    w->nap = w->nap < 0.25 ? w->nap * 1.5 : 0.4;
+    return NULL;
+}
+
+/* Whether it may get better by itself. */
+static bool passing(leat_status s)
+{
+    return leat_is_preemption(s) || leat_status_code(s) == LEAT_DEADLINE_EXCEEDED;
+}
+
+/* ---- Is it ready ---- */
+
+static char *names_text(const leat_tensor *t)
+{
+    int64_t n = leat_tensor_dtype(t) == LEAT_STRING ? leat_tensor_count(t) : 0;
+    const leat_string *v = leat_tensor_data(t);
+    leat_strbuf b = {0};
+    if (n == 0)
+        return NULL;
+    leat_strbuf_puts(&b, "Variables not initialized: ");
+    for (int64_t i = 0; i < n; i++) {
+        leat_strbuf_puts(&b, i ? ", " : "");
+        leat_strbuf_add(&b, v[i].data, v[i].size);
+    }
+    return leat_strbuf_take(&b);
+}
+
+static leat_status run_op(leat_session *s, leat_out op, leat_feeds feeds, double timeout_secs)
+{
+    leat_run_options o = {.timeout_ms = (int64_t)(timeout_secs * 1000) + 1};
+    return op.node ? leat_session_run_with(s, &o, feeds, LEAT_NO_FETCH, LEAT_TARGET(op)) : NULL;
+}
+
+leat_status leat_session_ready(leat_session *s, leat_out op, double timeout_secs,
+                               char **why_not_out)
+{
+    *why_not_out = NULL;
+    if (!op.node)
+        return NULL;
+    leat_tensor *names = NULL;
+    leat_run_options o = {.timeout_ms = (int64_t)(timeout_secs * 1000) + 1};
+    leat_status e =
+        leat_session_run_with(s, &o, LEAT_NO_FEED, LEAT_FETCH({op, &names}), LEAT_NO_TARGET);
+    if (!e) {
+        *why_not_out = names_text(names);
+        leat_tensor_unref(names);
+        return NULL;
+    }
+    if (leat_status_code(e) != LEAT_FAILED_PRECONDITION ||
+        !strstr(leat_status_message(e), "uninitialized"))
+        return e;
+    *why_not_out = leat_xstrdup(leat_status_message(e));
+    leat_status_free(e);
+    return NULL;
+}
+
+/* Runs the local initialisation if the model is ready for it. */
+static leat_status local_init(const wait *w, leat_session *s, char **why_not)
+{
+    const leat_scaffold *f = &w->m->scaffold;
+    *why_not = NULL;
+    if (!f->local_init_op.node)
+        return NULL;
+    LEAT_TRY(leat_session_ready(s, f->ready_for_local_init_op, left(w), why_not));
+    if (*why_not)
+        return NULL;
+    LEAT_LOG(INFO, "Running local_init_op.");
+    LEAT_TRY(run_op(s, f->local_init_op, LEAT_NO_FEED, left(w)));
+    LEAT_LOG(INFO, "Done running local_init_op.");
+    return NULL;
+}
+
+/* ---- The chief ---- */
+
+static leat_status initialize(const wait *w, leat_session *s)
+{
+    const leat_session_maker *m = w->m;
+    const leat_scaffold *f = &m->scaffold;
+    char *missing = NULL;
+    if (m->keep_live) {
+        LEAT_TRY(leat_session_ready(s, f->ready_for_local_init_op, left(w), &missing));
+        if (!missing && f->ready_for_local_init_op.node) {
+            LEAT_LOG(INFO,
+                     "The model is there, on the tasks that kept running: it is not restored");
+            return NULL;
+        }
+        free(missing);
+    }
+    LEAT_REQUIRE(f->init_op.node || f->init_fn || f->local_init_op.node, FAILED_PRECONDITION,
+                 "Model is not initialized and no init_op or init_fn or local_init_op was given");
+    LEAT_TRY(run_op(s, f->init_op, f->init_feeds, left(w)));
+    return f->init_fn ? f->init_fn(f->init_arg, s) : NULL;
+}
+
+static const char *name_of(leat_out x)
+{
+    return x.node ? leat_node_name(x.node) : "None";
+}
+
+static leat_status prepare(const wait *w, leat_session *s)
+{
+    const leat_scaffold *f = &w->m->scaffold;
+    char *why = NULL;
+    LEAT_TRY(initialize(w, s));
+    LEAT_TRY(local_init(w, s, &why));
+    leat_status e = NULL;
+    if (why)
+        e = leat_error(FAILED_PRECONDITION,
+                       "Init operations did not make model ready for local_init.  Init op: %s, "
+                       "error: %s",
+                       name_of(f->init_op), why);
+    free(why);
+    LEAT_TRY(e);
+    LEAT_TRY(leat_session_ready(s, f->ready_op, left(w), &why));
+    if (why)
+        e = leat_error(FAILED_PRECONDITION,
+                       "Init operations did not make model ready.  Init op: %s, local_init_op: %s, "
+                       "error: %s",
+                       name_of(f->init_op), name_of(f->local_init_op), why);
+    free(why);
+    return e;
+}
+
+leat_status leat_session_prepare(const leat_session_maker *m, leat_session **session_out)
+{
+    wait w = wait_begin(m, "chief");
+    for (;;) {
+        leat_session *s = NULL;
+        leat_status e = leat_session_open_with(m->g, &m->config, &s);
+        if (!e)
+            e = prepare(&w, s);
+        if (!e) {
+            *session_out = s;
+            return NULL;
+        }
+        if (s)
+            leat_session_close(s);
+        if (!passing(e))
+            return e;
+        leat_status more = wait_more(&w, leat_status_message(e));
+        leat_status_free(e);
+        LEAT_TRY(more);
+    }
+}
+
+/* ---- The others ---- */
+
+/* Gives the session back if it is ready; else *why says what is missing. */
+static leat_status try_ready(wait *w, leat_session *s, char **why)
+{
+    LEAT_TRY(local_init(w, s, why));
+    return *why ? NULL : leat_session_ready(s, w->m->scaffold.ready_op, left(w), why);
+}
+
+leat_status leat_session_wait(const leat_session_maker *m, leat_session **session_out)
+{
+    wait w = wait_begin(m, "worker");
+    leat_session *s = NULL;
+    for (;;) {
+        char *why = NULL;
+        leat_status e = s ? NULL : leat_session_open_with(m->g, &m->config, &s);
+        if (!e)
+            e = try_ready(&w, s, &why);
+        if (!e && !why) {
+            *session_out = s;
+            return NULL;
+        }
+        if (e && s) { /* what it was opened on may have gone */
+            leat_session_close(s);
+            s = NULL;
+        }
+        if (e && !passing(e)) {
+            free(why);
+            return e;
+        }
+        leat_status more = wait_more(&w, e ? leat_status_message(e) : why);
+        leat_status_free(e);
+        free(why);
+        if (more && s)
+            leat_session_close(s);
+        LEAT_TRY(more);
+    }
+}

@@ -1,0 +1,147 @@
+/* sync_run.c -- a replica begins and ends on a session: initialisation, its threads, its leaving.
+ */
+#include "train/sync_run.h"
+
+#include <stdlib.h>
+
+#include "core/alloc.h"
+#include "core/log.h"
+#include "train/hook_int.h"
+#include "train/session_manager.h"
+
+leat_status leat_sync_do(leat_sync_run *r, leat_feeds feeds, leat_fetches fetches, leat_out op,
+                         double secs)
+{
+    leat_run_options o = {.timeout_ms = (int64_t)(secs * 1000) + 1, .cancellation = r->quiet};
+    return leat_session_run_with(r->session, &o, feeds, fetches,
+                                 op.node ? LEAT_TARGET(op) : LEAT_NO_TARGET);
+}
+
+static leat_status join_lease(leat_sync_run *r)
+{
+    leat_sync *y = r->y;
+    leat_tensor *there = NULL;
+    if (!y->lease.node)
+        return NULL;
+    LEAT_TRY(leat_sync_do(r, LEAT_NO_FEED, LEAT_FETCH({y->lease_exists, &there}), (leat_out){0},
+                          r->max_wait_secs));
+    bool exists = leat_tensor_at(there, 0) != 0;
+    leat_tensor_unref(there);
+    if (!exists)
+        LEAT_TRY(leat_sync_do(r, LEAT_NO_FEED, LEAT_NO_FETCH, y->lease_init, r->max_wait_secs));
+    if (!y->join.node)
+        return NULL;
+    return leat_sync_do(r, LEAT_NO_FEED, LEAT_NO_FETCH, y->join, r->max_wait_secs);
+}
+
+static leat_status initialize(leat_sync_run *r, leat_out tokens)
+{
+    leat_sync *y = r->y;
+    leat_out op = r->chief ? y->chief_init : y->local_init;
+    char *why = NULL;
+    LEAT_TRY(leat_session_ready(r->session, y->ready_for_local_init, r->max_wait_secs, &why));
+    leat_status e = NULL;
+    if (why)
+        e = leat_error(FAILED_PRECONDITION,
+                       "Init operations did not make model ready for SyncReplicasOptimizer "
+                       "local_init. Init op: %s, error: %s",
+                       leat_node_name(op.node), why);
+    free(why);
+    LEAT_TRY(e);
+    LEAT_TRY(leat_sync_do(r, LEAT_NO_FEED, LEAT_NO_FETCH, op, r->max_wait_secs));
+    LEAT_TRY(join_lease(r));
+    LEAT_TRY(leat_read_step(r->session, y->global_step, &r->step));
+    if (r->chief && tokens.node)
+        LEAT_TRY(leat_sync_do(r, LEAT_NO_FEED, LEAT_NO_FETCH, tokens, r->max_wait_secs));
+    return NULL;
+}
+
+leat_status leat_sync_start(leat_sync *y, leat_session *s, leat_coordinator *coord,
+                            const leat_sync_start_options *o, leat_sync_run **out)
+{
+    leat_sync_run *r = leat_new(leat_sync_run);
+    *r = (leat_sync_run){.y = y, .session = s, .coord = coord, .chief = o->chief, .main = o->main};
+    r->max_wait_secs = o->max_wait_secs > 0 ? o->max_wait_secs : 7200;
+    r->quiet = leat_cancellation_new();
+    r->round = leat_cancellation_new();
+    r->present = y->total;
+    r->issued = y->total > y->aggregate ? y->total : y->aggregate;
+    r->members = leat_new_array(struct leat_sync_member, y->total);
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->wake, NULL);
+    leat_status e = initialize(r, o->tokens);
+    if (!e && r->chief)
+        r->has_rounds = pthread_create(&r->rounds, NULL, leat_sync_rounds, r) == 0;
+    if (!e && y->lease.node)
+        r->has_leases = pthread_create(&r->leases, NULL, leat_sync_leases, r) == 0;
+    if (!e && r->chief && !r->has_rounds)
+        e = leat_error(RESOURCE_EXHAUSTED, "No thread for the rounds of synchronous replicas");
+    if (e) {
+        leat_sync_stop(r);
+        return e;
+    }
+    *out = r;
+    return NULL;
+}
+
+/* Ends the threads; what runs is cancelled. */
+static void end_threads(leat_sync_run *r)
+{
+    pthread_mutex_lock(&r->lock);
+    r->stop = true;
+    leat_cancel_runs(r->round);
+    leat_cancel_runs(r->quiet);
+    pthread_cond_broadcast(&r->wake);
+    pthread_mutex_unlock(&r->lock);
+    if (r->has_rounds)
+        pthread_join(r->rounds, NULL);
+    if (r->has_leases)
+        pthread_join(r->leases, NULL);
+    r->has_rounds = r->has_leases = false;
+}
+
+void leat_sync_finish(leat_sync_run *r)
+{
+    leat_sync *y = r->y;
+    if (!y->lease.node)
+        return;
+    end_threads(r);
+    leat_cancellation_free(r->quiet);
+    r->quiet = leat_cancellation_new();
+    leat_status e = NULL;
+    /* There will be no more rounds: who waits for a token is let go, and sees the last step. */
+    if (r->chief) {
+        leat_tensor *n = NULL;
+        int32_t total = y->total;
+        e = leat_tensor_copy_of(LEAT_INT32, leat_shape(1), &total, &n);
+        if (!e)
+            e = leat_sync_do(r, LEAT_FEED({y->n_more, n}), LEAT_NO_FETCH, y->more, 5);
+        leat_tensor_unref(n);
+    }
+    if (!e && y->leave.node)
+        e = leat_sync_do(r, LEAT_NO_FEED, LEAT_NO_FETCH, y->leave, 5);
+    if (e)
+        LEAT_LOG(INFO, "This replica leaves, but the others could not be told: %s",
+                 leat_status_message(e));
+    leat_status_free(e);
+}
+
+void leat_sync_stop(leat_sync_run *r)
+{
+    if (!r)
+        return;
+    end_threads(r);
+    leat_cancellation_free(r->round);
+    leat_cancellation_free(r->quiet);
+    pthread_mutex_destroy(&r->lock);
+    pthread_cond_destroy(&r->wake);
+    free(r->members);
+    free(r);
+}
+
+void leat_sync_running(leat_sync_run *r, bool running)
+{
+    pthread_mutex_lock(&r->lock);
+    r->run_began = running ? leat_now() : 0;
+    pthread_mutex_unlock(&r->lock);
+}
