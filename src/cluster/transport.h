@@ -3,13 +3,15 @@
  * 1. Nothing here blocks but leat_listener_stop. Replies and requests arrive on the transport's
  *    own threads; a handler may work, and even block, on the thread that called it: others take
  *    its place.
- * 2. Every call ends: its reply function runs exactly once, with a reply or with an error that
+ * 2. A reply function never runs inside leat_channel_call or leat_call_cancel, so both may be used
+ *    with a lock held that it takes. *call_out is set before it can run.
+ * 3. Every call ends: its reply function runs exactly once, with a reply or with an error that
  *    names peer, address, method and how long it took. A deadline of 0 waits for as long as the
  *    connection lives.
- * 3. What is sent is pieces of memory in order, tensors among them by reference: the transport
+ * 4. What is sent is pieces of memory in order, tensors among them by reference: the transport
  *    lets go of them when they are on their way. What comes is slices that live until the function
  *    that gets them returns.
- * 4. A message beyond LEAT_MESSAGE_MAX is refused by whoever would send or receive it,
+ * 5. A message beyond LEAT_MESSAGE_MAX is refused by whoever would send or receive it,
  *    RESOURCE_EXHAUSTED with the method's name.
  */
 #ifndef LEAT_CLUSTER_TRANSPORT_H

@@ -114,9 +114,14 @@ void *leat_map_put(leat_map *m, const char *key, void *value)
 
 void *leat_map_remove(leat_map *m, const char *key)
 {
+    return leat_map_remove_n(m, key, strlen(key));
+}
+
+void *leat_map_remove_n(leat_map *m, const void *key, size_t n)
+{
     if (m->n == 0)
         return NULL;
-    size_t n = strlen(key), mask = m->cap - 1;
+    size_t mask = m->cap - 1;
     struct leat_map_slot *s = find(m, key, n, leat_hash(key, n, 0));
     if (!s->key)
         return NULL;

@@ -18,6 +18,7 @@ void *leat_map_get_n(const leat_map *m, const void *key, size_t n);
 void *leat_map_put(leat_map *m, const char *key, void *value);
 void *leat_map_put_n(leat_map *m, const void *key, size_t n, void *value);
 void *leat_map_remove(leat_map *m, const char *key); /* gives the value, or NULL */
+void *leat_map_remove_n(leat_map *m, const void *key, size_t n);
 /* Walks all entries in no order: size_t i = 0; while (leat_map_next(m, &i, &key, &value)) */
 bool leat_map_next(const leat_map *m, size_t *i, const char **key, void **value);
 

@@ -17,6 +17,10 @@ leat_status leat_node_to_proto(const leat_node *n, Leat__NodeDef **out) LEAT_MUS
 leat_status leat_nodes_import(leat_graph *g, Leat__NodeDef *const *nodes, size_t n,
                               const char *prefix) LEAT_MUST_CHECK;
 
+/* As leat_graph_from_binary, for a message. Without a prefix, inputs may be nodes that g has. */
+leat_status leat_graph_from_proto(leat_graph *g, const Leat__GraphDef *p,
+                                  const char *prefix) LEAT_MUST_CHECK;
+
 /* "name", "name:2", "^name"; *index is -1 for control. *name_n: bytes of the name. */
 leat_status leat_input_parse(const char *text, const char **name, size_t *name_n,
                              int *index) LEAT_MUST_CHECK;

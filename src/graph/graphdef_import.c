@@ -264,7 +264,7 @@ leat_status leat_nodes_import(leat_graph *g, Leat__NodeDef *const *nodes, size_t
     return s;
 }
 
-static leat_status from_proto(leat_graph *g, const Leat__GraphDef *p, const char *prefix)
+leat_status leat_graph_from_proto(leat_graph *g, const Leat__GraphDef *p, const char *prefix)
 {
     enum { OUR_VERSION = 134 }; /* TensorFlow 1.15's */
     if (p->versions)
@@ -286,7 +286,7 @@ leat_status leat_graph_from_binary(leat_graph *g, const void *bytes, size_t size
 {
     Leat__GraphDef *p;
     LEAT_TRY(LEAT_UNPACK(graph_def, bytes, size, &p));
-    leat_status s = from_proto(g, p, prefix);
+    leat_status s = leat_graph_from_proto(g, p, prefix);
     leat_proto_free(p);
     return s;
 }
@@ -295,7 +295,7 @@ leat_status leat_graph_from_text(leat_graph *g, const char *text, const char *pr
 {
     Leat__GraphDef *p;
     LEAT_TRY(LEAT_FROM_TEXT(graph_def, text, strlen(text), &p));
-    leat_status s = from_proto(g, p, prefix);
+    leat_status s = leat_graph_from_proto(g, p, prefix);
     leat_proto_free(p);
     return s;
 }

@@ -34,11 +34,20 @@ leat_device *leat_cpu_device_new(const char *job, int task, int id, int threads,
     return d;
 }
 
+leat_device *leat_device_isolated(const leat_device *d)
+{
+    leat_device *x = leat_new(leat_device);
+    *x = *d;
+    x->borrows = true;
+    x->resources = leat_resources_new();
+    return x;
+}
+
 void leat_device_free(leat_device *d)
 {
     if (!d)
         return;
-    if (d->intra != d->inter)
+    if (d->intra != d->inter && !d->borrows)
         leat_pool_free(d->intra);
     leat_resources_unref(d->resources);
     free(d);

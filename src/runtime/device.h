@@ -15,10 +15,13 @@ typedef struct leat_device {
     leat_pool *intra; /* splits one kernel's work: inter, or owned if it has another size */
     leat_pool *inter; /* runs further kernels of a step; shared by the devices of a process */
     leat_resources *resources;
+    bool borrows; /* its threads are another device's */
 } leat_device;
 
 /* threads: how many one kernel may use, the caller among them. */
 leat_device *leat_cpu_device_new(const char *job, int task, int id, int threads, leat_pool *inter);
+/* The same device with resources of its own; d must outlive it. */
+leat_device *leat_device_isolated(const leat_device *d);
 void leat_device_free(leat_device *d);
 
 #endif

@@ -7,7 +7,7 @@
 #include "runtime/rendezvous.h"
 
 /* Adds the groups of one graph to an array of n. */
-void leat_groups_add(const leat_graph *g, leat_rendezvous_group **groups, int *n);
-void leat_groups_free(leat_rendezvous_group *groups, int n);
+void leat_groups_add(const leat_graph *g, leat_rendezvous_group ***groups, int *n);
+void leat_groups_free(leat_rendezvous_group **groups, int n);
 
 #endif

@@ -34,7 +34,7 @@ struct leat_plan {
     leat_far *far;
     leat_far_part **far_parts;
     int n_far;
-    leat_rendezvous_group *groups; /* what other tasks send together */
+    leat_rendezvous_group **groups; /* what other tasks send together */
     int n_groups;
     pthread_mutex_t lock; /* guards idle */
     activation *idle;
@@ -239,7 +239,7 @@ void leat_plan_start(leat_plan *p, leat_step *step)
     for (int i = 0; i < p->n_far; i++)
         p->far->ops->part_start(p->far_parts[i], step);
     for (int i = 0; i < p->n_groups; i++)
-        step->rendezvous->ops->expect(step->rendezvous, &p->groups[i]);
+        step->rendezvous->ops->expect(step->rendezvous, p->groups[i]);
     for (int i = 1; i < p->n_parts; i++)
         leat_pool_submit(p->parts[i].device->inter, part_run, &a->jobs[i]);
     if (p->n_parts)

@@ -9,6 +9,7 @@
 #define LEAT_RENDEZVOUS_H
 
 #include <leat/tensor.h>
+#include <stdatomic.h>
 
 typedef struct leat_rendezvous leat_rendezvous;
 
@@ -20,12 +21,15 @@ typedef struct leat_rendezvous_key {
 } leat_rendezvous_key;
 leat_rendezvous_key leat_rendezvous_key_of(const char *text);
 
-/* Tensors that another task sends together, because none of them waits for another one. */
+/* Tensors that another task sends together, because none of them waits for another one. Counted:
+ * an answer may come when the plan is gone. */
 typedef struct leat_rendezvous_group {
-    const char *task; /* of the sender, "/job:ps/replica:0/task:0" */
-    const leat_rendezvous_key *keys;
+    atomic_int refs;
+    char *task;                /* of the sender, "/job:ps/replica:0/task:0" */
+    leat_rendezvous_key *keys; /* with texts of their own */
     int n;
 } leat_rendezvous_group;
+void leat_rendezvous_group_unref(leat_rendezvous_group *g);
 
 /* t is a reference that the callee takes; NULL with dead or an error. */
 typedef void (*leat_recv_fn)(void *arg, leat_status s, leat_tensor *t, bool dead);
@@ -38,7 +42,7 @@ typedef struct leat_rendezvous_ops {
     void (*free)(leat_rendezvous *r);
     void (*reset)(leat_rendezvous *r); /* ready for another step */
     /* Asks for a group before its keys are received one by one. NULL where nobody is far away. */
-    void (*expect)(leat_rendezvous *r, const leat_rendezvous_group *g);
+    void (*expect)(leat_rendezvous *r, leat_rendezvous_group *g);
 } leat_rendezvous_ops;
 struct leat_rendezvous {
     const leat_rendezvous_ops *ops;

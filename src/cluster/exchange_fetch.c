@@ -1,0 +1,161 @@
+/* exchange_fetch.c -- asking other tasks for the tensors of a step. */
+#include <stdlib.h>
+
+#include "cluster/exchange_int.h"
+#include "cluster/tensor_wire.h"
+#include "core/alloc.h"
+
+static leat_asking *asking_new(leat_exchange *x)
+{
+    leat_asking *a = leat_new(leat_asking);
+    a->x = x;
+    atomic_fetch_add(&x->refs, 1);
+    return a;
+}
+
+static void asking_free(leat_asking *a)
+{
+    if (a->group)
+        leat_rendezvous_group_unref(a->group);
+    leat_exchange_unref(a->x);
+    free(a);
+}
+
+/* Off the list, so that nobody cancels it any more. */
+static void delist(leat_asking *a)
+{
+    leat_exchange *x = a->x;
+    pthread_mutex_lock(&x->lock);
+    if (a->prev)
+        a->prev->next = a->next;
+    else
+        x->askings = a->next;
+    if (a->next)
+        a->next->prev = a->prev;
+    a->call = NULL;
+    pthread_mutex_unlock(&x->lock);
+}
+
+/* Under the lock, a call that is made is seen by whoever drops the exchange, or is not made. */
+static void call(leat_asking *a, leat_peer *peer, const char *method, leat_outgoing *o,
+                 leat_reply_fn fn)
+{
+    leat_exchange *x = a->x;
+    pthread_mutex_lock(&x->lock);
+    bool dropped = x->dropped;
+    a->next = x->askings;
+    if (a->next)
+        a->next->prev = a;
+    x->askings = a;
+    if (!dropped)
+        leat_peer_call(peer, method, o, &(leat_call_options){0}, fn, a, &a->call);
+    pthread_mutex_unlock(&x->lock);
+    if (dropped) {
+        leat_outgoing_release(o);
+        fn(a, leat_error(CANCELLED, "The step is over"), NULL);
+    }
+}
+
+/* ---- One tensor ---- */
+
+static leat_status read_one(const leat_incoming *in, leat_tensor **t, bool *dead)
+{
+    leat_cursor c = leat_cursor_of(in);
+    leat_wire_field f;
+    leat_status s;
+    while (leat_next_field(&c, &f, &s)) {
+        if (f.number == 2)
+            *dead = f.value != 0;
+        else if (f.number == 1 && !*t)
+            LEAT_TRY(leat_get_tensor(&f, t));
+    }
+    LEAT_TRY(s);
+    LEAT_REQUIRE(*t || *dead, DATA_LOSS, "RecvTensor was answered without a tensor");
+    return NULL;
+}
+
+static void one_came(void *arg, leat_status s, const leat_incoming *in)
+{
+    leat_asking *a = arg;
+    leat_tensor *t = NULL;
+    bool dead = false;
+    delist(a);
+    if (!s)
+        s = read_one(in, &t, &dead);
+    if (s || dead) {
+        leat_tensor_unref(t);
+        t = NULL;
+    }
+    a->fn(a->arg, s, t, dead);
+    asking_free(a);
+}
+
+void leat_exchange_ask_one(leat_exchange *x, leat_peer *peer, const char *key, leat_recv_fn fn,
+                           void *arg)
+{
+    leat_asking *a = asking_new(x);
+    a->fn = fn;
+    a->arg = arg;
+    leat_outgoing o = {0};
+    leat_put_int(&o.text, 1, x->step);
+    leat_put_text(&o.text, 2, key);
+    call(a, peer, LEAT_RECV_TENSOR, &o, one_came);
+}
+
+/* ---- A group ---- */
+
+static leat_status hand_out(leat_exchange *x, const leat_rendezvous_group *g,
+                            const leat_incoming *in)
+{
+    leat_cursor c = leat_cursor_of(in);
+    leat_wire_field f;
+    leat_status s;
+    int at = 0;
+    while (leat_next_field(&c, &f, &s)) {
+        leat_tensor *t = NULL;
+        if (f.number != 1 && f.number != 2)
+            continue;
+        LEAT_REQUIRE(at < g->n, DATA_LOSS, "%s sent more than the %d tensors asked for", g->task,
+                     g->n);
+        if (f.number == 1)
+            LEAT_TRY(leat_get_tensor(&f, &t));
+        LEAT_TRY(x->table->ops->send(x->table, &g->keys[at++], t, t == NULL));
+    }
+    LEAT_TRY(s);
+    LEAT_REQUIRE(at == g->n, DATA_LOSS, "%s sent %d of the %d tensors asked for", g->task, at,
+                 g->n);
+    return NULL;
+}
+
+static void group_came(void *arg, leat_status s, const leat_incoming *in)
+{
+    leat_asking *a = arg;
+    delist(a);
+    if (!s)
+        s = hand_out(a->x, a->group, in);
+    if (s)
+        a->x->table->ops->abort(a->x->table, s);
+    leat_status_free(s);
+    asking_free(a);
+}
+
+void leat_exchange_ask_group(leat_exchange *x, leat_rendezvous_group *g)
+{
+    leat_asking *a = asking_new(x);
+    a->group = g;
+    atomic_fetch_add(&g->refs, 1);
+    leat_peer *peer = leat_peers_find(x->all->peers, g->task);
+    leat_outgoing o = {0};
+    leat_put_int(&o.text, 1, x->step);
+    for (int i = 0; i < g->n; i++)
+        leat_put_text(&o.text, 2, g->keys[i].text);
+    if (peer) {
+        call(a, peer, LEAT_RECV_TENSORS, &o, group_came);
+        return;
+    }
+    leat_status s = leat_error(INVALID_ARGUMENT, "This cluster has no task %s", g->task);
+    x->table->ops->abort(x->table, s);
+    leat_status_free(s);
+    leat_outgoing_release(&o);
+    asking_free(a);
+}

@@ -1,0 +1,49 @@
+/* exchange_int.h -- exchanges from the inside: exchange.c keeps and serves them, exchange_fetch.c
+ * asks other tasks. */
+#ifndef LEAT_CLUSTER_EXCHANGE_INT_H
+#define LEAT_CLUSTER_EXCHANGE_INT_H
+
+#include <pthread.h>
+
+#include "cluster/exchange.h"
+
+struct leat_exchange {
+    leat_rendezvous base;
+    leat_exchanges *all;
+    int64_t step;
+    atomic_int refs;
+    leat_rendezvous *table; /* where the two sides meet on this task */
+    pthread_mutex_t lock;   /* guards what follows; calls are cancelled under it */
+    struct leat_asking *askings;
+    bool dropped;
+    atomic_int kept; /* tensors that others have not taken, and one until it is closed */
+    char **texts; /* keys that others asked for */
+    int n_texts, cap_texts;
+};
+
+struct leat_exchanges {
+    const char *task;
+    size_t task_n;
+    leat_device *const *devices;
+    int n_devices;
+    leat_peers *peers;
+    pthread_mutex_t lock; /* guards by_step; before an exchange's */
+    struct leat_map *by_step;
+};
+
+/* A question to another task under way. */
+typedef struct leat_asking {
+    leat_exchange *x; /* a reference */
+    leat_call *call;
+    struct leat_asking *next, *prev;
+    leat_rendezvous_group *group; /* a reference; or one key: */
+    leat_recv_fn fn;
+    void *arg;
+} leat_asking;
+
+/* exchange_fetch.c */
+void leat_exchange_ask_one(leat_exchange *x, leat_peer *peer, const char *key, leat_recv_fn fn,
+                           void *arg);
+void leat_exchange_ask_group(leat_exchange *x, leat_rendezvous_group *g);
+
+#endif

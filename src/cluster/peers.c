@@ -1,0 +1,89 @@
+/* peers.c -- see peers.h. */
+#include "cluster/peers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/map.h"
+
+struct leat_peers {
+    leat_cluster *cluster;
+    leat_peer *v;
+    int n;
+    leat_map by_name;
+};
+
+static leat_status add(leat_peers *p, const char *job, int task, const leat_security *security)
+{
+    leat_peer *x = &p->v[p->n];
+    x->all = p;
+    x->job = job;
+    x->task = task;
+    x->address = leat_cluster_address(p->cluster, job, task);
+    if (!x->address)
+        return NULL;
+    snprintf(x->name, sizeof(x->name), "/job:%s/replica:0/task:%d", job, task);
+    LEAT_TRY(leat_channel_open(x->address, x->name, security, &x->channel));
+    leat_map_put(&p->by_name, x->name, x);
+    p->n++;
+    return NULL;
+}
+
+leat_status leat_peers_new(const leat_cluster *c, const leat_security *security, leat_peers **out)
+{
+    leat_peers *p = leat_new(leat_peers);
+    p->cluster = leat_cluster_copy(c);
+    int n = 0;
+    for (int j = 0; j < leat_cluster_jobs(c); j++)
+        n += leat_cluster_tasks(c, leat_cluster_job(c, j));
+    p->v = leat_new_array(leat_peer, n + 1);
+    for (int j = 0; j < leat_cluster_jobs(c); j++) {
+        const char *job = leat_cluster_job(p->cluster, j);
+        for (int t = 0; t < leat_cluster_tasks(c, job); t++) {
+            leat_status s = add(p, job, t, security);
+            if (s) {
+                leat_peers_free(p);
+                return s;
+            }
+        }
+    }
+    *out = p;
+    return NULL;
+}
+
+void leat_peers_free(leat_peers *p)
+{
+    if (!p)
+        return;
+    for (int i = 0; i < p->n; i++)
+        leat_channel_free(p->v[i].channel);
+    leat_map_release(&p->by_name);
+    leat_cluster_free(p->cluster);
+    free(p->v);
+    free(p);
+}
+
+int leat_peers_count(const leat_peers *p)
+{
+    return p->n;
+}
+
+leat_peer *leat_peers_at(leat_peers *p, int i)
+{
+    return &p->v[i];
+}
+
+leat_peer *leat_peers_find(leat_peers *p, const char *device)
+{
+    const char *end = strstr(device, "/device:");
+    return leat_map_get_n(&p->by_name, device, end ? (size_t)(end - device) : strlen(device));
+}
+
+void leat_peer_call(leat_peer *p, const char *method, leat_outgoing *request,
+                    const leat_call_options *options, leat_reply_fn fn, void *arg,
+                    leat_call **call_out)
+{
+    leat_channel_call(p->channel, method, request, options, fn, arg, call_out);
+}

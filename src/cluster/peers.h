@@ -1,0 +1,34 @@
+/* peers.h -- the tasks of the cluster as this task reaches them.
+ *
+ * The first call to a task asks it, at the same time, who it is: another Leat task on this machine
+ * is then reached through shared memory, any other through gRPC.
+ */
+#ifndef LEAT_CLUSTER_PEERS_H
+#define LEAT_CLUSTER_PEERS_H
+
+#include "cluster/transport.h"
+
+typedef struct leat_peers leat_peers;
+
+typedef struct leat_peer {
+    leat_peers *all;
+    char name[128]; /* "/job:ps/replica:0/task:0" */
+    const char *job, *address;
+    int task;
+    leat_channel *channel; /* on gRPC */
+} leat_peer;
+
+/* Opens channels, which connect when they are used. Copies what it is given. */
+leat_status leat_peers_new(const leat_cluster *c, const leat_security *security,
+                           leat_peers **out) LEAT_MUST_CHECK;
+void leat_peers_free(leat_peers *p);
+int leat_peers_count(const leat_peers *p);
+leat_peer *leat_peers_at(leat_peers *p, int i);
+/* By the beginning of a full device name; NULL if there is no such task. */
+leat_peer *leat_peers_find(leat_peers *p, const char *device);
+/* As leat_channel_call, over the fastest way there is. */
+void leat_peer_call(leat_peer *p, const char *method, leat_outgoing *request,
+                    const leat_call_options *options, leat_reply_fn fn, void *arg,
+                    leat_call **call_out);
+
+#endif

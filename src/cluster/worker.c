@@ -1,0 +1,391 @@
+/* worker.c -- a task's devices, the sessions of masters on them, and the graphs they registered. */
+#include "cluster/worker.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/worker_int.h"
+#include "core/alloc.h"
+#include "core/spin.h"
+#include "graph/graphdef.h"
+
+leat_worker *leat_worker_new(const char *job, int task, const leat_server_options *o,
+                             leat_peers *peers)
+{
+    leat_worker *w = leat_new(leat_worker);
+    int inter = o->inter_op_threads ? o->inter_op_threads : leat_cpu_count();
+    int intra = o->intra_op_threads ? o->intra_op_threads : inter;
+    snprintf(w->task, sizeof(w->task), "/job:%s/replica:0/task:%d", job, task);
+    w->pool = leat_pool_new(inter - 1, "leat");
+    w->n_devices = o->cpu_devices ? o->cpu_devices : 1;
+    w->devices = leat_new_array(leat_device *, w->n_devices);
+    for (int i = 0; i < w->n_devices; i++)
+        w->devices[i] = leat_cpu_device_new(job, task, i, intra, w->pool);
+    w->peers = peers;
+    w->exchanges = leat_exchanges_new(w->task, w->devices, w->n_devices, peers);
+    pthread_mutex_init(&w->lock, NULL);
+    return w;
+}
+
+void leat_worker_free(leat_worker *w)
+{
+    if (!w)
+        return;
+    for (;;) {
+        size_t i = 0;
+        const char *key;
+        void *session;
+        if (!leat_map_next(&w->sessions, &i, &key, &session))
+            break;
+        char *handle = leat_xstrdup(((leat_worker_session *)session)->handle);
+        leat_worker_session_close(w, handle);
+        free(handle);
+    }
+    leat_exchanges_free(w->exchanges);
+    leat_map_release(&w->sessions);
+    leat_map_release(&w->graphs);
+    leat_pool_free(w->pool);
+    for (int i = 0; i < w->n_devices; i++)
+        leat_device_free(w->devices[i]);
+    free(w->devices);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+}
+
+const char *leat_worker_task(const leat_worker *w)
+{
+    return w->task;
+}
+
+leat_device *const *leat_worker_devices(const leat_worker *w, int *n_out)
+{
+    *n_out = w->n_devices;
+    return w->devices;
+}
+
+leat_exchanges *leat_worker_exchanges(leat_worker *w)
+{
+    return w->exchanges;
+}
+
+void leat_worker_clear(leat_worker *w, const char *container)
+{
+    for (int i = 0; i < w->n_devices; i++)
+        leat_resources_clear(w->devices[i]->resources, container);
+}
+
+/* ---- Sessions ---- */
+
+leat_status leat_worker_session_open(leat_worker *w, const char *handle, bool isolate,
+                                     leat_worker_session **out)
+{
+    leat_worker_session *s = leat_new(leat_worker_session);
+    atomic_init(&s->refs, 1);
+    s->handle = leat_xstrdup(handle);
+    s->isolated = isolate;
+    s->n_devices = w->n_devices;
+    s->devices = leat_new_array(leat_device *, w->n_devices);
+    for (int i = 0; i < w->n_devices; i++)
+        s->devices[i] = isolate ? leat_device_isolated(w->devices[i]) : w->devices[i];
+    pthread_mutex_lock(&w->lock);
+    leat_status status = NULL;
+    if (w->stopping)
+        status = leat_error(UNAVAILABLE, "%s is stopping", w->task);
+    else if (leat_map_get(&w->sessions, handle))
+        status = leat_error(ALREADY_EXISTS, "%s has a session %s already", w->task, handle);
+    else
+        leat_map_put(&w->sessions, handle, s);
+    pthread_mutex_unlock(&w->lock);
+    if (status)
+        leat_worker_session_unref(s);
+    else if (out)
+        *out = s;
+    return status;
+}
+
+void leat_worker_session_unref(leat_worker_session *s)
+{
+    if (atomic_fetch_sub(&s->refs, 1) != 1)
+        return;
+    for (int i = 0; i < s->n_devices && s->isolated; i++)
+        leat_device_free(s->devices[i]);
+    free(s->devices);
+    free(s->handle);
+    free(s);
+}
+
+leat_device *const *leat_worker_session_devices(const leat_worker_session *s)
+{
+    return s->devices;
+}
+
+leat_status leat_worker_find_session(leat_worker *w, const char *handle, leat_worker_session **out)
+{
+    pthread_mutex_lock(&w->lock);
+    leat_worker_session *s = leat_map_get(&w->sessions, handle);
+    if (s)
+        atomic_fetch_add(&s->refs, 1);
+    pthread_mutex_unlock(&w->lock);
+    LEAT_REQUIRE(s, ABORTED,
+                 "Session handle is not found: %s. Possibly this worker (\"%s\") just restarted.",
+                 handle, w->task);
+    *out = s;
+    return NULL;
+}
+
+void leat_worker_session_close(leat_worker *w, const char *handle)
+{
+    pthread_mutex_lock(&w->lock);
+    leat_worker_session *s = leat_map_remove(&w->sessions, handle);
+    leat_registered *graphs = s ? s->graphs : NULL;
+    for (leat_registered *r = graphs; r; r = r->next)
+        leat_map_remove(&w->graphs, r->handle);
+    if (s)
+        s->graphs = NULL;
+    pthread_mutex_unlock(&w->lock);
+    while (graphs) {
+        leat_registered *r = graphs;
+        graphs = r->next;
+        leat_registered_unref(r);
+    }
+    if (s)
+        leat_worker_session_unref(s);
+}
+
+/* ---- Graphs ---- */
+
+void leat_registered_unref(leat_registered *r)
+{
+    if (atomic_fetch_sub(&r->refs, 1) != 1)
+        return;
+    leat_plan_free(r->plan);
+    leat_worker_session_unref(r->session);
+    free(r);
+}
+
+leat_status leat_worker_find_graph(leat_worker *w, const char *handle, leat_registered **out)
+{
+    pthread_mutex_lock(&w->lock);
+    leat_registered *r = leat_map_get(&w->graphs, handle);
+    if (r)
+        atomic_fetch_add(&r->refs, 1);
+    pthread_mutex_unlock(&w->lock);
+    LEAT_REQUIRE(r, ABORTED,
+                 "Graph handle is not found: %s. Possibly, this worker (\"%s\") just restarted.",
+                 handle, w->task);
+    *out = r;
+    return NULL;
+}
+
+/* Takes the session's reference. */
+static leat_status add_graph(leat_worker *w, leat_worker_session *s, const Leat__GraphDef *def,
+                             bool no_optimization, char handle_out[24])
+{
+    leat_graph *g = leat_graph_new();
+    leat_plan_options o = {.devices = s->devices,
+                           .n_devices = s->n_devices,
+                           .no_optimization = no_optimization};
+    leat_plan *plan = NULL;
+    leat_status status = leat_graph_from_proto(g, def, "");
+    if (status)
+        leat_graph_free(g);
+    else
+        status = leat_plan_of_part(g, &o, &plan);
+    if (status) {
+        leat_worker_session_unref(s);
+        return status;
+    }
+    leat_registered *r = leat_new(leat_registered);
+    atomic_init(&r->refs, 1);
+    r->session = s;
+    r->plan = plan;
+    pthread_mutex_lock(&w->lock);
+    snprintf(r->handle, sizeof(r->handle), "%016" PRIx64, ++w->next_handle);
+    memcpy(handle_out, r->handle, sizeof(r->handle));
+    bool open = leat_map_get(&w->sessions, s->handle) == s;
+    if (open) {
+        r->next = s->graphs;
+        s->graphs = r;
+        leat_map_put(&w->graphs, r->handle, r);
+    }
+    pthread_mutex_unlock(&w->lock);
+    if (open)
+        return NULL;
+    leat_registered_unref(r);
+    return leat_error(ABORTED, "The session was closed while a graph was registered");
+}
+
+static void register_graph(leat_worker *w, leat_asked *a, const leat_incoming *in)
+{
+    Leat__RegisterGraphRequest *q = NULL;
+    Leat__RegisterGraphResponse r = LEAT__REGISTER_GRAPH_RESPONSE__INIT;
+    leat_worker_session *session;
+    char handle[24] = "";
+    leat_status s = LEAT_REQUEST(register_graph_request, in, &q);
+    if (!s)
+        s = leat_worker_find_session(w, q->session_handle, &session);
+    if (!s) {
+        const Leat__GraphOptions *o = q->graph_options;
+        bool plain = o && o->optimizer_options &&
+                     o->optimizer_options->opt_level == LEAT__OPTIMIZER_OPTIONS__LEVEL__L0;
+        Leat__GraphDef none = LEAT__GRAPH_DEF__INIT;
+        s = add_graph(w, session, q->graph_def ? q->graph_def : &none, plain, handle);
+    }
+    r.graph_handle = handle;
+    leat_reply_message(a, s, &r);
+    leat_proto_free(q);
+}
+
+static void deregister_graph(leat_worker *w, leat_asked *a, const leat_incoming *in)
+{
+    Leat__DeregisterGraphRequest *q = NULL;
+    leat_registered *r = NULL;
+    leat_status s = LEAT_REQUEST(deregister_graph_request, in, &q);
+    if (!s)
+        s = leat_worker_find_graph(w, q->graph_handle, &r);
+    if (!s) {
+        pthread_mutex_lock(&w->lock);
+        bool there = leat_map_remove(&w->graphs, r->handle) != NULL;
+        leat_registered **at = &r->session->graphs;
+        while (*at && *at != r)
+            at = &(*at)->next;
+        if (*at)
+            *at = r->next;
+        pthread_mutex_unlock(&w->lock);
+        if (there)
+            leat_registered_unref(r);
+        leat_registered_unref(r);
+    }
+    leat_reply_message(a, s, NULL);
+    leat_proto_free(q);
+}
+
+/* ---- The other methods ---- */
+
+Leat__DeviceAttributes *leat_device_to_proto(const leat_device *d)
+{
+    Leat__DeviceAttributes *p = leat_xmalloc(sizeof(*p));
+    leat__device_attributes__init(p);
+    p->name = leat_xstrdup(d->name);
+    p->device_type = leat_xstrdup(d->parsed.type);
+    p->memory_limit = INT64_C(268435456); /* what TensorFlow says of every CPU */
+    p->incarnation = d->incarnation;
+    p->locality = leat_xmalloc(sizeof(*p->locality));
+    leat__device_locality__init(p->locality);
+    p->physical_device_desc = leat_xstrdup("");
+    return p;
+}
+
+static void get_status(leat_worker *w, leat_asked *a, const leat_incoming *in)
+{
+    Leat__GetStatusResponse r = LEAT__GET_STATUS_RESPONSE__INIT;
+    r.device_attributes = leat_new_array(Leat__DeviceAttributes *, w->n_devices);
+    for (int i = 0; i < w->n_devices; i++)
+        r.device_attributes[r.n_device_attributes++] = leat_device_to_proto(w->devices[i]);
+    Leat__LeatPeer self;
+    leat_peers_self(w->peers, &self);
+    r.leat = &self;
+    leat_reply_message(a, NULL, &r);
+    for (int i = 0; i < w->n_devices; i++)
+        leat_proto_free(r.device_attributes[i]);
+    free(r.device_attributes);
+}
+
+static void create_session(leat_worker *w, leat_asked *a, const leat_incoming *in)
+{
+    Leat__CreateWorkerSessionRequest *q = NULL;
+    leat_status s = LEAT_REQUEST(create_worker_session_request, in, &q);
+    if (!s)
+        s = leat_worker_session_open(w, q->session_handle, q->isolate_session_state, NULL);
+    leat_reply_message(a, s, NULL);
+    leat_proto_free(q);
+}
+
+static void delete_session(leat_worker *w, leat_asked *a, const leat_incoming *in)
+{
+    Leat__DeleteWorkerSessionRequest *q = NULL;
+    leat_status s = LEAT_REQUEST(delete_worker_session_request, in, &q);
+    if (!s)
+        leat_worker_session_close(w, q->session_handle);
+    leat_reply_message(a, s, NULL);
+    leat_proto_free(q);
+}
+
+static void cleanup_graph(leat_worker *w, leat_asked *a, const leat_incoming *in)
+{
+    Leat__CleanupGraphRequest *q = NULL;
+    leat_status s = LEAT_REQUEST(cleanup_graph_request, in, &q);
+    if (!s) {
+        leat_status why = leat_error(ABORTED, "Cleanup %" PRId64, q->step_id);
+        leat_exchange_drop(w->exchanges, q->step_id, why);
+        leat_status_free(why);
+    }
+    leat_reply_message(a, s, NULL);
+    leat_proto_free(q);
+}
+
+static void cleanup_all(leat_worker *w, leat_asked *a, const leat_incoming *in)
+{
+    Leat__CleanupAllRequest *q = NULL;
+    leat_status s = LEAT_REQUEST(cleanup_all_request, in, &q);
+    for (size_t i = 0; !s && i < q->n_container; i++)
+        leat_worker_clear(w, q->container[i]);
+    if (!s && !q->n_container)
+        leat_worker_clear(w, "");
+    leat_reply_message(a, s, NULL);
+    leat_proto_free(q);
+}
+
+static void logging(leat_worker *w, leat_asked *a, const leat_incoming *in)
+{
+    Leat__LoggingRequest *q = NULL;
+    leat_status s = LEAT_REQUEST(logging_request, in, &q);
+    leat_reply_message(a, s, NULL);
+    leat_proto_free(q);
+}
+
+static void tracing(leat_worker *w, leat_asked *a, const leat_incoming *in)
+{
+    leat_reply_message(a, NULL, NULL);
+}
+
+static void recv_tensor(leat_worker *w, leat_asked *a, const leat_incoming *in)
+{
+    leat_exchange_serve(w->exchanges, a, in);
+}
+
+static void recv_tensors(leat_worker *w, leat_asked *a, const leat_incoming *in)
+{
+    leat_exchange_serve_many(w->exchanges, a, in);
+}
+
+#define WORKER "/tensorflow.WorkerService/"
+static const struct {
+    const char *method;
+    void (*serve)(leat_worker *w, leat_asked *a, const leat_incoming *in);
+} methods[] = {
+    {WORKER "RunGraph", leat_worker_run_graph},
+    {LEAT_RECV_TENSORS, recv_tensors},
+    {LEAT_RECV_TENSOR, recv_tensor},
+    {WORKER "CleanupGraph", cleanup_graph},
+    {WORKER "GetStatus", get_status},
+    {WORKER "CreateWorkerSession", create_session},
+    {WORKER "DeleteWorkerSession", delete_session},
+    {WORKER "RegisterGraph", register_graph},
+    {WORKER "DeregisterGraph", deregister_graph},
+    {WORKER "CleanupAll", cleanup_all},
+    {WORKER "Logging", logging},
+    {WORKER "Tracing", tracing},
+};
+
+bool leat_worker_serve(leat_worker *w, leat_asked *a, const char *method, const leat_incoming *in)
+{
+    for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++)
+        if (strcmp(method, methods[i].method) == 0) {
+            methods[i].serve(w, a, in);
+            return true;
+        }
+    return false;
+}

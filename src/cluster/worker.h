@@ -1,0 +1,44 @@
+/* worker.h -- a task as others use it: its devices, sessions on them, graphs registered for them,
+ * and the steps that run those graphs. Serves TensorFlow's WorkerService. */
+#ifndef LEAT_CLUSTER_WORKER_H
+#define LEAT_CLUSTER_WORKER_H
+
+#include "cluster/exchange.h"
+#include "cluster/peers.h"
+#include "proto/cluster.pb-c.h"
+#include "runtime/plan.h"
+
+typedef struct leat_worker leat_worker;
+
+/* Borrows peers. */
+leat_worker *leat_worker_new(const char *job, int task, const leat_server_options *o,
+                             leat_peers *peers);
+void leat_worker_stop(leat_worker *w, leat_status why); /* steps end with this; borrows why */
+bool leat_worker_idle(leat_worker *w);                  /* no step is under way */
+void leat_worker_free(leat_worker *w);
+const char *leat_worker_task(const leat_worker *w); /* "/job:ps/replica:0/task:0" */
+leat_device *const *leat_worker_devices(const leat_worker *w, int *n_out);
+leat_exchanges *leat_worker_exchanges(leat_worker *w);
+void leat_worker_clear(leat_worker *w, const char *container); /* NULL: all */
+Leat__DeviceAttributes *leat_device_to_proto(const leat_device *d); /* leat_proto_free */
+
+/* A master's session on this task. With `isolate` it has variables of its own. */
+typedef struct leat_worker_session leat_worker_session;
+leat_status leat_worker_session_open(leat_worker *w, const char *handle, bool isolate,
+                                     leat_worker_session **out) LEAT_MUST_CHECK;
+leat_device *const *leat_worker_session_devices(const leat_worker_session *s);
+/* Its graphs are forgotten; those that run go on. */
+void leat_worker_session_close(leat_worker *w, const char *handle);
+
+/* True if the method is one of its own; it is then answered, now or later. */
+bool leat_worker_serve(leat_worker *w, leat_asked *a, const char *method, const leat_incoming *in);
+
+/* reply.c: a message as an answer; takes status, borrows m (NULL: an empty one). */
+void leat_reply_message(leat_asked *a, leat_status status, const void *m);
+/* The message that came; free with leat_proto_free. */
+leat_status leat_request_message(const ProtobufCMessageDescriptor *d, const leat_incoming *in,
+                                 ProtobufCMessage **out) LEAT_MUST_CHECK;
+#define LEAT_REQUEST(type, in, out)                                                                \
+    leat_request_message(&leat__##type##__descriptor, (in), (ProtobufCMessage **)(out))
+
+#endif

@@ -1,0 +1,53 @@
+/* worker_int.h -- a worker from the inside: worker.c keeps sessions and graphs, worker_run.c runs
+ * them. */
+#ifndef LEAT_CLUSTER_WORKER_INT_H
+#define LEAT_CLUSTER_WORKER_INT_H
+
+#include <pthread.h>
+
+#include "cluster/worker.h"
+#include "core/map.h"
+
+struct leat_worker_session {
+    atomic_int refs;
+    char *handle;
+    leat_device **devices; /* the task's, or isolated ones */
+    int n_devices;
+    bool isolated;
+    struct leat_registered *graphs; /* linked; guarded by the worker's lock */
+};
+
+/* A graph that a master registered. */
+typedef struct leat_registered {
+    atomic_int refs;
+    char handle[24];
+    leat_worker_session *session; /* a reference */
+    leat_plan *plan;
+    struct leat_registered *next;
+} leat_registered;
+
+struct leat_worker {
+    char task[128];
+    leat_pool *pool;
+    leat_device **devices;
+    int n_devices;
+    leat_peers *peers;
+    leat_exchanges *exchanges;
+    pthread_mutex_t lock; /* guards what follows */
+    leat_map sessions;    /* handle -> leat_worker_session */
+    leat_map graphs;      /* handle -> leat_registered */
+    uint64_t next_handle;
+    struct leat_running *running; /* steps, linked */
+    bool stopping;
+};
+
+void leat_registered_unref(leat_registered *r);
+/* ABORTED, in TensorFlow's words, if it is not there: the task has started anew. Shares. */
+leat_status leat_worker_find_session(leat_worker *w, const char *handle,
+                                     leat_worker_session **out) LEAT_MUST_CHECK;
+void leat_worker_session_unref(leat_worker_session *s);
+leat_status leat_worker_find_graph(leat_worker *w, const char *handle,
+                                   leat_registered **out) LEAT_MUST_CHECK;
+void leat_worker_run_graph(leat_worker *w, leat_asked *a, const leat_incoming *in);
+
+#endif
