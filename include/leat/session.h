@@ -80,6 +80,7 @@ typedef struct leat_run_options {
     int64_t timeout_ms; /* then the run ends with DEADLINE_EXCEEDED; 0: the session's */
     leat_cancellation *cancellation;
     leat_metadata **metadata_out; /* not NULL: times and memory of each node; given */
+    bool output_partition_graphs; /* the metadata has the graphs that were run, too */
 } leat_run_options;
 LEAT_API leat_status leat_session_run_with(leat_session *s, const leat_run_options *options,
                                            leat_feeds feeds, leat_fetches fetches,

@@ -17,7 +17,7 @@ struct leat_exchange {
     struct leat_asking *askings;
     bool dropped;
     atomic_int kept; /* tensors that others have not taken, and one until it is closed */
-    char **texts; /* keys that others asked for */
+    char **texts;    /* keys that others asked for */
     int n_texts, cap_texts;
 };
 

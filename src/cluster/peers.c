@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/alloc.h"
 #include "core/map.h"
@@ -79,6 +80,15 @@ leat_peer *leat_peers_find(leat_peers *p, const char *device)
 {
     const char *end = strstr(device, "/device:");
     return leat_map_get_n(&p->by_name, device, end ? (size_t)(end - device) : strlen(device));
+}
+
+void leat_peers_self(leat_peers *p, Leat__LeatPeer *self)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    leat__leat_peer__init(self);
+    self->version = 1;
+    self->clock_micros = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 void leat_peer_call(leat_peer *p, const char *method, leat_outgoing *request,

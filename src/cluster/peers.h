@@ -7,6 +7,7 @@
 #define LEAT_CLUSTER_PEERS_H
 
 #include "cluster/transport.h"
+#include "proto/cluster.pb-c.h"
 
 typedef struct leat_peers leat_peers;
 
@@ -16,6 +17,7 @@ typedef struct leat_peer {
     const char *job, *address;
     int task;
     leat_channel *channel; /* on gRPC */
+    bool is_leat;          /* it said so when a session was opened */
 } leat_peer;
 
 /* Opens channels, which connect when they are used. Copies what it is given. */
@@ -26,6 +28,8 @@ int leat_peers_count(const leat_peers *p);
 leat_peer *leat_peers_at(leat_peers *p, int i);
 /* By the beginning of a full device name; NULL if there is no such task. */
 leat_peer *leat_peers_find(leat_peers *p, const char *device);
+/* What this task says of itself; strings are borrowed. */
+void leat_peers_self(leat_peers *p, Leat__LeatPeer *self);
 /* As leat_channel_call, over the fastest way there is. */
 void leat_peer_call(leat_peer *p, const char *method, leat_outgoing *request,
                     const leat_call_options *options, leat_reply_fn fn, void *arg,

@@ -184,9 +184,8 @@ static leat_status add_graph(leat_worker *w, leat_worker_session *s, const Leat_
                              bool no_optimization, char handle_out[24])
 {
     leat_graph *g = leat_graph_new();
-    leat_plan_options o = {.devices = s->devices,
-                           .n_devices = s->n_devices,
-                           .no_optimization = no_optimization};
+    leat_plan_options o = {
+        .devices = s->devices, .n_devices = s->n_devices, .no_optimization = no_optimization};
     leat_plan *plan = NULL;
     leat_status status = leat_graph_from_proto(g, def, "");
     if (status)

@@ -19,7 +19,7 @@ void leat_worker_free(leat_worker *w);
 const char *leat_worker_task(const leat_worker *w); /* "/job:ps/replica:0/task:0" */
 leat_device *const *leat_worker_devices(const leat_worker *w, int *n_out);
 leat_exchanges *leat_worker_exchanges(leat_worker *w);
-void leat_worker_clear(leat_worker *w, const char *container); /* NULL: all */
+void leat_worker_clear(leat_worker *w, const char *container);      /* NULL: all */
 Leat__DeviceAttributes *leat_device_to_proto(const leat_device *d); /* leat_proto_free */
 
 /* A master's session on this task. With `isolate` it has variables of its own. */

@@ -161,7 +161,9 @@ static leat_status crossing(cutter *k, leat_out x, int to, const leat_node *user
         leat_out value = {k->copy[x.node->id], x.index};
         pair p = {.sender = &k->c->devices[find_device(k->c, x.node->device)],
                   .receiver = &k->c->devices[find_device(k->c, user->device)],
-                  .wave = k->waves ? k->waves[x.node->id] : -1};
+                  .wave = -1};
+        if (k->waves && p.sender->together && p.receiver->together)
+            p.wave = k->waves[x.node->id];
         if (x.index < 0)
             LEAT_TRY(signal(k, k->copy[x.node->id], from, p.sender->name, &value));
         leat_dtype t = leat_dtype_base(leat_out_dtype(value));

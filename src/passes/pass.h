@@ -16,6 +16,7 @@ typedef struct leat_target {
     const char *name; /* full */
     leat_device_name parsed;
     uint64_t incarnation;
+    bool together; /* its task can send several tensors in one message */
 } leat_target;
 
 typedef struct leat_compile {

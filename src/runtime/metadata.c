@@ -63,23 +63,52 @@ static Leat__DeviceStepStats *device_stats(Leat__StepStats *all, const char *dev
     return d;
 }
 
-leat_status leat_metadata_to_binary(const leat_metadata *m, void **bytes_out, size_t *size_out)
+static Leat__StepStats *step_stats(const leat_trace *trace)
 {
     int n;
-    const leat_trace_row *rows = leat_trace_rows(m->trace, &n);
-    Leat__RunMetadata *p = leat_xmalloc(sizeof(*p));
-    leat__run_metadata__init(p);
-    p->step_stats = leat_xmalloc(sizeof(*p->step_stats));
-    leat__step_stats__init(p->step_stats);
-    p->step_stats->dev_stats = leat_new_array(Leat__DeviceStepStats *, n + 1);
+    const leat_trace_row *rows = leat_trace_rows(trace, &n);
+    Leat__StepStats *p = leat_xmalloc(sizeof(*p));
+    leat__step_stats__init(p);
+    p->dev_stats = leat_new_array(Leat__DeviceStepStats *, n + 1);
     for (int i = 0; i < n; i++) {
-        Leat__DeviceStepStats *d = device_stats(p->step_stats, rows[i].device, n);
-        d->node_stats[d->n_node_stats++] =
-            node_stats(&rows[i], leat_trace_wall_offset_ns(m->trace));
+        Leat__DeviceStepStats *d = device_stats(p, rows[i].device, n);
+        d->node_stats[d->n_node_stats++] = node_stats(&rows[i], leat_trace_wall_offset_ns(trace));
     }
+    return p;
+}
+
+leat_status leat_metadata_stats(const leat_metadata *m, void **bytes_out, size_t *size_out)
+{
+    Leat__StepStats *p = step_stats(m->trace);
     leat_strbuf b = {0};
     leat_status s = leat_proto_pack(p, &b);
     leat_proto_free(p);
+    if (s) {
+        leat_strbuf_release(&b);
+        return s;
+    }
+    *size_out = b.n;
+    *bytes_out = leat_strbuf_take(&b);
+    return NULL;
+}
+
+leat_status leat_metadata_to_binary(const leat_metadata *m, void **bytes_out, size_t *size_out)
+{
+    Leat__RunMetadata p = LEAT__RUN_METADATA__INIT;
+    p.step_stats = step_stats(m->trace);
+    leat_strbuf b = {0};
+    leat_status s = leat_proto_pack(&p, &b);
+    leat_proto_free(p.step_stats);
+    int n;
+    const leat_trace_graph *graphs = leat_trace_graphs(m->trace, &n);
+    for (int i = 0; i < n && !s; i++) { /* field 3, partition_graphs */
+        leat_strbuf_putc(&b, 3 << 3 | 2);
+        size_t left = graphs[i].size;
+        for (; left > 127; left >>= 7)
+            leat_strbuf_putc(&b, (char)(left | 128));
+        leat_strbuf_putc(&b, (char)left);
+        leat_strbuf_add(&b, graphs[i].bytes, graphs[i].size);
+    }
     if (s) {
         leat_strbuf_release(&b);
         return s;

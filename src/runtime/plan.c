@@ -261,10 +261,24 @@ leat_status leat_plan_ended(leat_plan *p, leat_step *step)
     return s;
 }
 
+static void record_graphs(const leat_plan *p, leat_trace *trace)
+{
+    for (int i = 0; i < p->n_parts; i++) {
+        void *bytes;
+        size_t size;
+        leat_status s = leat_graph_to_binary(p->parts[i].graph, &bytes, &size);
+        if (!s)
+            leat_trace_graph_add(trace, bytes, size);
+        leat_status_free(s);
+    }
+}
+
 leat_status leat_plan_run(leat_plan *p, leat_step *step)
 {
     if (p->far)
         LEAT_TRY(p->far->ops->step_begin(p->far, step));
+    if (step->trace && leat_trace_wants_graphs(step->trace))
+        record_graphs(p, step->trace);
     leat_plan_start(p, step);
     leat_pool *pool = p->n_parts ? p->parts[0].device->inter : NULL;
     if (!(pool ? leat_pool_wait(pool, &step->done, step->deadline_ns)

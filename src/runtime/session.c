@@ -238,6 +238,8 @@ static leat_status run_step(leat_session *s, const leat_run_options *o, leat_pla
         step->deadline_ns = leat_now_ns() + timeout * 1000000;
     if (o && o->metadata_out)
         step->trace = leat_trace_new();
+    if (step->trace && o->output_partition_graphs)
+        leat_trace_want_graphs(step->trace);
     leat_session_enlist(s, &live);
     leat_cancellation_join(o ? o->cancellation : NULL, &live);
     leat_status status = leat_plan_run(plan, step);

@@ -58,6 +58,8 @@ leat_status leat_session_plan(leat_session *s, const leat_request *q,
                               leat_plan **out) LEAT_MUST_CHECK;
 leat_status leat_session_begin(leat_session *s) LEAT_MUST_CHECK; /* CANCELLED once it is closed */
 void leat_session_end(leat_session *s);
+/* Runs under way end with CANCELLED soon, and no other begins. */
+void leat_session_end_steps(leat_session *s);
 void leat_session_enlist(leat_session *s, leat_live_step *l);
 void leat_session_delist(leat_session *s, leat_live_step *l);
 leat_status leat_feed_check(leat_out x, const leat_tensor *t) LEAT_MUST_CHECK;
@@ -65,7 +67,10 @@ leat_status leat_feed_check(leat_out x, const leat_tensor *t) LEAT_MUST_CHECK;
 /* cancellation.c; c may be NULL. */
 void leat_cancellation_join(leat_cancellation *c, leat_live_step *l);
 void leat_cancellation_part(leat_cancellation *c, leat_live_step *l);
-leat_metadata *leat_metadata_of(leat_trace *t);
+leat_metadata *leat_metadata_of(leat_trace *t); /* takes t */
+/* A StepStats message. Free with free(). */
+leat_status leat_metadata_stats(const leat_metadata *m, void **bytes_out,
+                                size_t *size_out) LEAT_MUST_CHECK;
 leat_status leat_isa_check(void) LEAT_MUST_CHECK; /* this CPU can run what was compiled */
 
 #endif

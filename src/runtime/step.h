@@ -30,7 +30,7 @@ typedef struct leat_step {
     /* What is the session's own, where sessions share devices: queues and accumulators without a
      * shared_name. NULL: the device's resources are the session's. Borrowed. */
     struct leat_resources *own_resources;
-    int64_t deadline_ns;         /* CLOCK_MONOTONIC; 0: none */
+    int64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
     atomic_bool cancelled;
     atomic_int running; /* partitions that have not ended */
     leat_event done;

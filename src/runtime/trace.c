@@ -12,9 +12,12 @@
 #include "core/threadpool.h"
 
 struct leat_trace {
-    pthread_mutex_t lock; /* guards rows */
+    pthread_mutex_t lock; /* guards rows and graphs */
     leat_trace_row *rows;
     int n, cap;
+    bool wants_graphs;
+    leat_trace_graph *graphs;
+    int n_graphs, cap_graphs;
     int64_t wall_offset_ns;
 };
 
@@ -39,6 +42,9 @@ void leat_trace_free(leat_trace *t)
         free(t->rows[i].label);
     }
     free(t->rows);
+    for (int i = 0; i < t->n_graphs; i++)
+        free(t->graphs[i].bytes);
+    free(t->graphs);
     pthread_mutex_destroy(&t->lock);
     free(t);
 }
@@ -68,6 +74,40 @@ void leat_trace_node(leat_trace *t, const leat_node *n, const char *device, int6
     leat_grow(t->rows, t->n, t->cap);
     t->rows[t->n++] = row;
     pthread_mutex_unlock(&t->lock);
+}
+
+void leat_trace_far_row(leat_trace *t, leat_trace_row row)
+{
+    row.start_ns -= t->wall_offset_ns;
+    row.end_ns -= t->wall_offset_ns;
+    pthread_mutex_lock(&t->lock);
+    leat_grow(t->rows, t->n, t->cap);
+    t->rows[t->n++] = row;
+    pthread_mutex_unlock(&t->lock);
+}
+
+void leat_trace_want_graphs(leat_trace *t)
+{
+    t->wants_graphs = true;
+}
+
+bool leat_trace_wants_graphs(const leat_trace *t)
+{
+    return t->wants_graphs;
+}
+
+void leat_trace_graph_add(leat_trace *t, void *bytes, size_t size)
+{
+    pthread_mutex_lock(&t->lock);
+    leat_grow(t->graphs, t->n_graphs, t->cap_graphs);
+    t->graphs[t->n_graphs++] = (leat_trace_graph){bytes, size};
+    pthread_mutex_unlock(&t->lock);
+}
+
+const leat_trace_graph *leat_trace_graphs(const leat_trace *t, int *count_out)
+{
+    *count_out = t->n_graphs;
+    return t->graphs;
 }
 
 const leat_trace_row *leat_trace_rows(const leat_trace *t, int *count_out)

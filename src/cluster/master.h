@@ -1,0 +1,26 @@
+/* master.h -- a session over several tasks, driven from this one. */
+#ifndef LEAT_CLUSTER_MASTER_H
+#define LEAT_CLUSTER_MASTER_H
+
+#include <leat/session.h>
+
+#include "cluster/worker.h"
+
+typedef struct leat_master_options {
+    const char *const *filters; /* device filters; none: all tasks */
+    int n_filters;
+    bool isolate;       /* variables of its own */
+    int64_t open_ms;    /* how long tasks may take to answer; 0: two minutes */
+    const char *handle; /* names the session on all tasks */
+} leat_master_options;
+
+/* Waits until all tasks have answered. Borrows g, w and peers. */
+leat_status leat_master_open(leat_graph *g, const leat_session_options *o,
+                             const leat_master_options *m, leat_worker *w, leat_peers *peers,
+                             leat_session **out) LEAT_MUST_CHECK;
+/* The devices of all tasks of a session that leat_master_open made: this task's come first. */
+struct leat_far;
+int leat_master_devices(const struct leat_far *f, const Leat__DeviceAttributes *const **out,
+                        int *n_own_out);
+
+#endif

@@ -1,0 +1,328 @@
+/* service.c -- clients' sessions: opened with a graph, extended, closed. */
+#include "cluster/service.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cluster/ask.h"
+#include "cluster/service_int.h"
+#include "core/alloc.h"
+#include "graph/graphdef.h"
+#include "proto/wire.h"
+#include "runtime/session_int.h"
+
+struct leat_service {
+    leat_worker *worker;
+    leat_peers *peers;
+    int max_sessions;
+    pthread_mutex_t lock; /* guards clients */
+    leat_map clients;     /* handle -> leat_client */
+};
+
+leat_service *leat_service_new(leat_worker *w, leat_peers *peers, int max_sessions)
+{
+    leat_service *s = leat_new(leat_service);
+    s->worker = w;
+    s->peers = peers;
+    s->max_sessions = max_sessions ? max_sessions : 1000;
+    pthread_mutex_init(&s->lock, NULL);
+    return s;
+}
+
+int leat_service_sessions(leat_service *s)
+{
+    pthread_mutex_lock(&s->lock);
+    int n = (int)s->clients.n;
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+void leat_handle_make(char out[24])
+{
+    static atomic_uint count;
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    uint64_t seed[4] = {(uint64_t)t.tv_sec, (uint64_t)t.tv_nsec, (uint64_t)getpid(),
+                        atomic_fetch_add(&count, 1)};
+    snprintf(out, 24, "%016" PRIx64, leat_hash(seed, sizeof(seed), 0));
+}
+
+/* ---- One client ---- */
+
+void leat_client_unref(leat_client *c)
+{
+    if (atomic_fetch_sub(&c->refs, 1) != 1)
+        return;
+    leat_graph_free(c->graph);
+    leat_map_release(&c->partials);
+    leat_map_release(&c->callables);
+    pthread_rwlock_destroy(&c->use);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}
+
+leat_status leat_service_find(leat_service *s, const char *handle, leat_client **out)
+{
+    pthread_mutex_lock(&s->lock);
+    leat_client *c = leat_map_get(&s->clients, handle);
+    if (c)
+        atomic_fetch_add(&c->refs, 1);
+    pthread_mutex_unlock(&s->lock);
+    LEAT_REQUIRE(c, ABORTED, "Session %s is not found. Possibly, this master has restarted.",
+                 handle);
+    *out = c;
+    return NULL;
+}
+
+leat_status leat_client_enter(leat_client *c)
+{
+    pthread_rwlock_rdlock(&c->use);
+    if (c->session)
+        return NULL;
+    pthread_rwlock_unlock(&c->use);
+    return leat_error(CANCELLED, "Session has been closed.");
+}
+
+void leat_client_leave(leat_client *c)
+{
+    pthread_rwlock_unlock(&c->use);
+}
+
+/* Steps under way end, then the session goes. Takes the service's reference. */
+static void client_close(leat_client *c)
+{
+    leat_session_end_steps(c->session);
+    leat_client_partials_free(c);
+    pthread_rwlock_wrlock(&c->use);
+    leat_session *session = c->session;
+    c->session = NULL;
+    pthread_rwlock_unlock(&c->use);
+    leat_client_callables_free(c);
+    leat_session_close(session);
+    leat_client_unref(c);
+}
+
+void leat_service_close_all(leat_service *s)
+{
+    for (;;) {
+        size_t i = 0;
+        const char *key;
+        void *c = NULL;
+        pthread_mutex_lock(&s->lock);
+        if (leat_map_next(&s->clients, &i, &key, &c))
+            leat_map_remove(&s->clients, ((leat_client *)c)->handle);
+        pthread_mutex_unlock(&s->lock);
+        if (!c)
+            return;
+        client_close(c);
+    }
+}
+
+void leat_service_free(leat_service *s)
+{
+    if (!s)
+        return;
+    leat_service_close_all(s);
+    leat_map_release(&s->clients);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+/* ---- Opening ---- */
+
+static leat_status open_session(leat_service *s, leat_client *c, const Leat__ConfigProto *config)
+{
+    leat_session_options o = {0};
+    leat_master_options m = {.handle = c->handle};
+    if (config) {
+        const Leat__GraphOptions *g = config->graph_options;
+        o.allow_soft_placement = config->allow_soft_placement;
+        o.log_device_placement = config->log_device_placement;
+        o.no_optimization = g && g->optimizer_options &&
+                            g->optimizer_options->opt_level == LEAT__OPTIMIZER_OPTIONS__LEVEL__L0;
+        m.filters = (const char *const *)config->device_filters;
+        m.n_filters = (int)config->n_device_filters;
+        m.isolate = config->isolate_session_state;
+        m.open_ms = config->operation_timeout_in_ms;
+        c->operation_ms = config->operation_timeout_in_ms;
+    }
+    return leat_master_open(c->graph, &o, &m, s->worker, s->peers, &c->session);
+}
+
+static leat_status make_client(leat_service *s, const Leat__CreateSessionRequest *q,
+                               leat_client **out)
+{
+    LEAT_REQUIRE(leat_service_sessions(s) < s->max_sessions, RESOURCE_EXHAUSTED,
+                 "%s has %d sessions, as many as it takes: close some, or start it with more",
+                 leat_worker_task(s->worker), s->max_sessions);
+    leat_client *c = leat_new(leat_client);
+    atomic_init(&c->refs, 1);
+    pthread_rwlock_init(&c->use, NULL);
+    pthread_mutex_init(&c->lock, NULL);
+    leat_handle_make(c->handle);
+    c->graph = leat_graph_new();
+    leat_status status = NULL;
+    if (q->graph_def)
+        status = leat_graph_from_proto(c->graph, q->graph_def, "");
+    if (!status)
+        status = open_session(s, c, q->config);
+    if (status) {
+        leat_client_unref(c);
+        return status;
+    }
+    *out = c;
+    return NULL;
+}
+
+static void create_session(leat_service *s, leat_asked *a, const leat_incoming *in)
+{
+    Leat__CreateSessionRequest *q = NULL;
+    Leat__CreateSessionResponse r = LEAT__CREATE_SESSION_RESPONSE__INIT;
+    leat_client *c = NULL;
+    leat_status status = LEAT_REQUEST(create_session_request, in, &q);
+    if (!status)
+        status = make_client(s, q, &c);
+    if (!status) {
+        pthread_mutex_lock(&s->lock);
+        leat_map_put(&s->clients, c->handle, c);
+        pthread_mutex_unlock(&s->lock);
+        r.session_handle = c->handle;
+    }
+    leat_reply_message(a, status, &r);
+    leat_proto_free(q);
+}
+
+static void extend_session(leat_service *s, leat_asked *a, const leat_incoming *in)
+{
+    Leat__ExtendSessionRequest *q = NULL;
+    Leat__ExtendSessionResponse r = LEAT__EXTEND_SESSION_RESPONSE__INIT;
+    leat_client *c = NULL;
+    leat_status status = LEAT_REQUEST(extend_session_request, in, &q);
+    if (!status)
+        status = leat_service_find(s, q->session_handle, &c);
+    if (!status) {
+        pthread_mutex_lock(&c->lock);
+        if (q->current_graph_version != c->version)
+            status = leat_error(ABORTED,
+                                "Current version is %" PRId64 " but caller expected %" PRId64 ".",
+                                c->version, q->current_graph_version);
+        else if (q->graph_def)
+            status = leat_graph_from_proto(c->graph, q->graph_def, "");
+        if (!status)
+            r.new_graph_version = ++c->version;
+        pthread_mutex_unlock(&c->lock);
+        leat_client_unref(c);
+    }
+    leat_reply_message(a, status, &r);
+    leat_proto_free(q);
+}
+
+static void close_session(leat_service *s, leat_asked *a, const leat_incoming *in)
+{
+    Leat__CloseSessionRequest *q = NULL;
+    leat_client *c = NULL;
+    leat_status status = LEAT_REQUEST(close_session_request, in, &q);
+    if (!status) {
+        pthread_mutex_lock(&s->lock);
+        c = leat_map_remove(&s->clients, q->session_handle);
+        pthread_mutex_unlock(&s->lock);
+        if (c)
+            client_close(c);
+        else
+            status =
+                leat_error(ABORTED, "Session %s is not found. Possibly, this master has restarted.",
+                           q->session_handle);
+    }
+    leat_reply_message(a, status, NULL);
+    leat_proto_free(q);
+}
+
+/* ---- Devices ---- */
+
+static void list_devices(leat_service *s, leat_asked *a, const leat_incoming *in)
+{
+    Leat__ListDevicesRequest *q = NULL;
+    leat_client *c = NULL;
+    leat_outgoing o = {0};
+    leat_status status = LEAT_REQUEST(list_devices_request, in, &q);
+    if (!status)
+        status = leat_service_find(s, q->session_handle, &c);
+    if (!status)
+        status = leat_client_enter(c);
+    if (!status) {
+        const Leat__DeviceAttributes *const *v;
+        int own, n = leat_master_devices(c->session->far, &v, &own);
+        for (int i = 0; i < n && !status; i++) {
+            leat_strbuf b = {0};
+            status = leat_proto_pack(v[i], &b);
+            leat_put_bytes(&o.text, i < own ? 1 : 2, leat_strbuf_text(&b), b.n);
+            leat_strbuf_release(&b);
+        }
+        leat_client_leave(c);
+    }
+    if (c)
+        leat_client_unref(c);
+    leat_asked_reply(a, status, &o);
+    leat_proto_free(q);
+}
+
+static void clear_far(leat_peers *peers, const char *own, const Leat__ResetRequest *q)
+{
+    for (int i = 0; i < leat_peers_count(peers); i++) {
+        leat_peer *p = leat_peers_at(peers, i);
+        leat_outgoing o = {0};
+        if (strcmp(p->name, own) == 0)
+            continue;
+        for (size_t k = 0; k < q->n_container; k++)
+            leat_put_bytes(&o.text, 1, q->container[k], strlen(q->container[k]));
+        leat_tell(p, "/tensorflow.WorkerService/CleanupAll", &o);
+    }
+}
+
+/* Closes all sessions, here, and clears containers on all tasks. */
+static void reset(leat_service *s, leat_asked *a, const leat_incoming *in)
+{
+    Leat__ResetRequest *q = NULL;
+    leat_status status = LEAT_REQUEST(reset_request, in, &q);
+    if (!status) {
+        leat_service_close_all(s);
+        for (size_t i = 0; i < q->n_container; i++)
+            leat_worker_clear(s->worker, q->container[i]);
+        if (!q->n_container)
+            leat_worker_clear(s->worker, "");
+        clear_far(s->peers, leat_worker_task(s->worker), q);
+    }
+    leat_reply_message(a, status, NULL);
+    leat_proto_free(q);
+}
+
+#define MASTER "/tensorflow.MasterService/"
+static const struct {
+    const char *method;
+    void (*serve)(leat_service *s, leat_asked *a, const leat_incoming *in);
+} methods[] = {
+    {MASTER "RunStep", leat_service_run_step},
+    {MASTER "RunCallable", leat_service_run_callable},
+    {MASTER "CreateSession", create_session},
+    {MASTER "ExtendSession", extend_session},
+    {MASTER "PartialRunSetup", leat_service_partial_setup},
+    {MASTER "CloseSession", close_session},
+    {MASTER "ListDevices", list_devices},
+    {MASTER "Reset", reset},
+    {MASTER "MakeCallable", leat_service_make_callable},
+    {MASTER "ReleaseCallable", leat_service_release_callable},
+};
+
+bool leat_service_serve(leat_service *s, leat_asked *a, const char *method, const leat_incoming *in)
+{
+    for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++)
+        if (strcmp(method, methods[i].method) == 0) {
+            methods[i].serve(s, a, in);
+            return true;
+        }
+    return false;
+}
