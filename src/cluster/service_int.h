@@ -50,13 +50,16 @@ void leat_client_unref(leat_client *c);
 /* The session may be used until leat_client_leave; CANCELLED once it is closed. */
 leat_status leat_client_enter(leat_client *c) LEAT_MUST_CHECK;
 void leat_client_leave(leat_client *c);
-/* Runs what was asked for; answers with the tensors, or with the error. */
 typedef struct leat_step_call {
     leat_client *client;
     leat_asked *asked;
     Leat__RunOptions *options;
+    leat_cancellation *cancellation; /* lives until the answer has been given */
     bool errors_in_body;
 } leat_step_call;
+leat_step_call leat_step_call_of(leat_asked *a); /* ended by */
+void leat_step_call_release(leat_step_call *k);  /* after the answer */
+/* Runs what was asked for. */
 leat_status leat_client_run(leat_step_call *k, const leat_ask *a, leat_tensor **fetched,
                             leat_strbuf *metadata) LEAT_MUST_CHECK;
 

@@ -232,7 +232,8 @@ static leat_status read_request(run_request *q, const leat_incoming *in)
     return s;
 }
 
-static leat_status run(leat_client *c, leat_asked *a, const run_request *q, leat_outgoing *o)
+static leat_status run(leat_client *c, leat_step_call *call, const run_request *q,
+                       leat_outgoing *o)
 {
     pthread_mutex_lock(&c->lock);
     callable *k = leat_map_get_n(&c->callables, &q->handle, sizeof(q->handle));
@@ -242,10 +243,11 @@ static leat_status run(leat_client *c, leat_asked *a, const run_request *q, leat
                  k->ask.feeds.n, q->n_fed);
     leat_ask ask = k->ask;
     ask.fed = q->fed;
-    leat_step_call call = {.client = c, .asked = a, .options = k->options->run_options};
+    call->client = c;
+    call->options = k->options->run_options;
     leat_tensor **fetched = leat_new_array(leat_tensor *, ask.fetches.n + 1);
     leat_strbuf metadata = {0};
-    leat_status s = leat_client_run(&call, &ask, fetched, &metadata);
+    leat_status s = leat_client_run(call, &ask, fetched, &metadata);
     for (int i = 0; i < ask.fetches.n && !s; i++)
         s = leat_put_tensor(o, 1, fetched[i]);
     if (!s && metadata.n)
@@ -260,6 +262,7 @@ static leat_status run(leat_client *c, leat_asked *a, const run_request *q, leat
 void leat_service_run_callable(leat_service *s, leat_asked *a, const leat_incoming *in)
 {
     run_request q = {0};
+    leat_step_call call = leat_step_call_of(a);
     leat_outgoing o = {0};
     leat_client *c = NULL;
     leat_status status = read_request(&q, in);
@@ -268,12 +271,13 @@ void leat_service_run_callable(leat_service *s, leat_asked *a, const leat_incomi
     if (!status)
         status = leat_client_enter(c);
     if (!status) {
-        status = run(c, a, &q, &o);
+        status = run(c, &call, &q, &o);
         leat_client_leave(c);
     }
     if (c)
         leat_client_unref(c);
     leat_asked_reply(a, status, &o);
+    leat_step_call_release(&call);
     for (int i = 0; i < q.n_fed; i++)
         leat_tensor_unref(q.fed[i]);
     free(q.fed);

@@ -69,6 +69,19 @@ static void client_gone(void *arg)
     leat_cancel_runs(arg);
 }
 
+leat_step_call leat_step_call_of(leat_asked *a)
+{
+    leat_step_call k = {.asked = a, .cancellation = leat_cancellation_new()};
+    if (!leat_asked_on_gone(a, client_gone, k.cancellation))
+        leat_cancel_runs(k.cancellation);
+    return k;
+}
+
+void leat_step_call_release(leat_step_call *k)
+{
+    leat_cancellation_free(k->cancellation);
+}
+
 static leat_feeds feeds_of(const leat_ask *a, leat_feed *v)
 {
     for (int i = 0; i < a->feeds.n; i++)
@@ -90,8 +103,7 @@ leat_status leat_client_run(leat_step_call *k, const leat_ask *a, leat_tensor **
     leat_fetch *fetches = leat_new_array(leat_fetch, a->fetches.n + 1);
     leat_targets targets = {a->outs + a->feeds.n + a->fetches.n, a->targets.n};
     leat_metadata *m = NULL;
-    leat_run_options o = {.timeout_ms = k->client->operation_ms,
-                          .cancellation = leat_cancellation_new()};
+    leat_run_options o = {.timeout_ms = k->client->operation_ms, .cancellation = k->cancellation};
     if (k->options && k->options->timeout_in_ms > 0)
         o.timeout_ms = k->options->timeout_in_ms;
     if (k->options && k->options->trace_level != LEAT__RUN_OPTIONS__TRACE_LEVEL__NO_TRACE)
@@ -100,12 +112,8 @@ leat_status leat_client_run(leat_step_call *k, const leat_ask *a, leat_tensor **
         o.metadata_out = &m;
         o.output_partition_graphs = true;
     }
-    if (!leat_asked_on_gone(k->asked, client_gone, o.cancellation))
-        leat_cancel_runs(o.cancellation);
     leat_status s = leat_session_run_with(k->client->session, &o, feeds_of(a, feeds),
                                           fetches_of(a, fetches, fetched), targets);
-    leat_asked_off_gone(k->asked);
-    leat_cancellation_free(o.cancellation);
     void *bytes;
     size_t n;
     if (!s && m) {
@@ -205,7 +213,7 @@ static leat_status run(leat_service *s, request *q, leat_outgoing *o)
 
 void leat_service_run_step(leat_service *s, leat_asked *a, const leat_incoming *in)
 {
-    request q = {.call = {.asked = a}};
+    request q = {.call = leat_step_call_of(a)};
     leat_outgoing o = {0};
     leat_status status = read_request(&q, in);
     if (!status)
@@ -218,6 +226,7 @@ void leat_service_run_step(leat_service *s, leat_asked *a, const leat_incoming *
         status = NULL;
     }
     leat_asked_reply(a, status, &o);
+    leat_step_call_release(&q.call);
     leat_ask_release(&q.ask);
     leat_proto_free(q.call.options);
     free(q.session);

@@ -10,6 +10,7 @@
 #include "core/alloc.h"
 #include "core/spin.h"
 #include "graph/graphdef.h"
+#include "proto/wire.h"
 
 leat_worker *leat_worker_new(const char *job, int task, const leat_server_options *o,
                              leat_peers *peers)

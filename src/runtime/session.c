@@ -316,6 +316,25 @@ leat_status leat_session_run(leat_session *s, leat_feeds feeds, leat_fetches fet
     return leat_session_run_with(s, NULL, feeds, fetches, targets);
 }
 
+/* With the session's lock held. */
+static void end_live(leat_session *s)
+{
+    for (leat_live_step *l = s->live; l; l = l->next)
+        if (!leat_step_cancelled(&l->step))
+            leat_step_fail(
+                &l->step,
+                leat_error(CANCELLED,
+                           "Step was cancelled by an explicit call to `Session::Close()`."));
+}
+
+void leat_session_end_steps(leat_session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->closed = true;
+    end_live(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
 void leat_session_close(leat_session *s)
 {
     if (!s)
@@ -324,19 +343,10 @@ void leat_session_close(leat_session *s)
         s->ops->close(s);
         return;
     }
+    leat_session_end_steps(s);
     pthread_mutex_lock(&s->lock);
-    s->closed = true;
     while (s->runs) {
-        leat_live_step *l = s->live;
-        while (l && leat_step_cancelled(&l->step))
-            l = l->next;
-        if (l) {
-            leat_step_fail(
-                &l->step,
-                leat_error(CANCELLED,
-                           "Step was cancelled by an explicit call to `Session::Close()`."));
-            continue;
-        }
+        end_live(s);
         pthread_cond_wait(&s->idle, &s->lock);
     }
     pthread_mutex_unlock(&s->lock);

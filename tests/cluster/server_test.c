@@ -1,0 +1,120 @@
+/* server_test.c -- servers of one process: sessions on them, graphs over several tasks. */
+#include "test.h"
+
+#include <leat/leat.h>
+
+/* ps and worker on free ports: the first servers only find the ports. */
+typedef struct pair {
+    leat_server *ps, *worker;
+} pair;
+
+static leat_server *start(const leat_cluster *c, const char *job)
+{
+    leat_server *s = NULL;
+    CHECK_OK(leat_server_start(c, job, 0, NULL, &s));
+    return s;
+}
+
+static void pair_start(pair *p)
+{
+    leat_cluster *c = leat_cluster_new();
+    const char *jobs[] = {"ps", "worker"};
+    for (int i = 0; i < 2; i++) {
+        leat_server *probe;
+        CHECK_OK(leat_server_start_local(&probe));
+        CHECK_OK(leat_cluster_add(c, jobs[i], leat_server_target(probe) + strlen("grpc://")));
+        leat_server_free(probe);
+    }
+    p->ps = start(c, "ps");
+    p->worker = start(c, "worker");
+    leat_cluster_free(c);
+}
+
+static void pair_stop(pair *p)
+{
+    leat_server_free(p->worker);
+    leat_server_free(p->ps);
+}
+
+static void one_task(void)
+{
+    leat_server *server;
+    leat_session *s;
+    leat_tensor *v;
+    CHECK_OK(leat_server_start_local(&server));
+    leat_graph *g = leat_graph_new();
+    leat_out w = leat_variable(g, "w", leat_scalar(g, LEAT_FLOAT, 2.0));
+    leat_out more = leat_assign_add(leat_variable_ref(w), leat_scalar(g, LEAT_FLOAT, 3.0));
+    CHECK_OK(leat_session_open(g, &s, .target = leat_server_target(server)));
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH,
+                              LEAT_TARGET(leat_global_variables_initializer(g))));
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({more, &v}), LEAT_NO_TARGET));
+    CHECK(*(const float *)leat_tensor_data(v) == 5);
+    leat_tensor_unref(v);
+    leat_session_close(s);
+    /* Variables stay on the server. */
+    CHECK_OK(leat_session_open(g, &s, .target = leat_server_target(server)));
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({w, &v}), LEAT_NO_TARGET));
+    CHECK(*(const float *)leat_tensor_data(v) == 5);
+    leat_tensor_unref(v);
+    leat_session_close(s);
+    leat_graph_free(g);
+    leat_server_free(server);
+}
+
+static void two_tasks(void)
+{
+    pair p;
+    leat_session *s;
+    leat_tensor *v;
+    pair_start(&p);
+    leat_graph *g = leat_graph_new();
+    leat_out w, y, train;
+    leat_with_device(g, "/job:ps/task:0") w =
+        leat_variable(g, "w", leat_scalar(g, LEAT_FLOAT, 2.0));
+    leat_with_device(g, "/job:worker/task:0")
+    {
+        y = leat_mul(w, leat_scalar(g, LEAT_FLOAT, 10.0));
+    }
+    leat_with_device(g, "/job:ps/task:0") train = leat_assign_add(leat_variable_ref(w), y);
+    CHECK_OK(leat_session_open(g, &s, .target = leat_server_target(p.worker), .timeout_ms = 10000));
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH,
+                              LEAT_TARGET(leat_global_variables_initializer(g))));
+    float want = 2;
+    for (int i = 0; i < 20; i++) {
+        want += 10 * want;
+        CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({train, &v}), LEAT_NO_TARGET));
+        CHECK(*(const float *)leat_tensor_data(v) == want);
+        leat_tensor_unref(v);
+    }
+    leat_session_close(s);
+    leat_graph_free(g);
+    pair_stop(&p);
+}
+
+/* A failure on one task ends the step on both. */
+static void failing_task(void)
+{
+    pair p;
+    leat_session *s;
+    pair_start(&p);
+    leat_graph *g = leat_graph_new();
+    leat_out w, x, y;
+    leat_with_device(g, "/job:ps/task:0") w =
+        leat_variable(g, "w", leat_scalar(g, LEAT_FLOAT, 2.0));
+    leat_with_device(g, "/job:worker/task:0") x = leat_neg(w);
+    leat_with_device(g, "/job:ps/task:0") y = leat_neg(x);
+    CHECK_OK(leat_session_open(g, &s, .target = leat_server_target(p.worker), .timeout_ms = 10000));
+    for (int i = 0; i < 3; i++)
+        CHECK_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(y)),
+                    FAILED_PRECONDITION, "uninitialized");
+    leat_session_close(s);
+    leat_graph_free(g);
+    pair_stop(&p);
+}
+
+int main(int argc, char **argv)
+{
+    return RUN(argc, argv, {"one_task", one_task}, {"two_tasks", two_tasks},
+               {"failing_task", failing_task});
+}
