@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/alloc.h"
 #include "core/log.h"
 #include "core/strbuf.h"
 #include "kernels/cpu/cpu.h"
@@ -36,20 +37,45 @@ static leat_status assert_run(leat_kernel *k)
     return s;
 }
 
-typedef struct print_state {
+/* How often a node has printed: a resource of the device, so that it counts on whatever else is
+ * fetched. */
+typedef struct count {
+    leat_resource base;
     atomic_llong printed;
-} print_state;
+} count;
+
+static const leat_resource_type count_type = {"Count", free};
+
+static leat_status count_make(void *arg, leat_resource **out)
+{
+    count *c = leat_new(count);
+    leat_resource_init(&c->base, &count_type);
+    *out = &c->base;
+    return NULL;
+}
+
+static leat_status may_print(leat_kernel *k, int64_t first, bool *out)
+{
+    leat_resource *r;
+    LEAT_TRY(leat_resources_find_or_make(leat_kernel_resources(k), "_prints",
+                                         leat_node_name(leat_kernel_node(k)), &count_type,
+                                         count_make, NULL, &r));
+    count *c = (count *)r;
+    *out = atomic_load(&c->printed) < first && atomic_fetch_add(&c->printed, 1) < first;
+    leat_resource_unref(r);
+    return NULL;
+}
 
 static leat_status print_run(leat_kernel *k)
 {
     const leat_node *n = leat_kernel_node(k);
-    print_state *state = leat_kernel_state(k);
     int64_t first = leat_node_int(n, "first_n"), most = leat_node_int(n, "summarize");
+    bool print = true;
+    if (first >= 0)
+        LEAT_TRY(may_print(k, first, &print));
     leat_kernel_forward(k, 0, 0);
-    if (first >= 0) {
-        if (atomic_load(&state->printed) >= first || atomic_fetch_add(&state->printed, 1) >= first)
-            return NULL;
-    }
+    if (!print)
+        return NULL;
     leat_strbuf text = {0};
     leat_strbuf_puts(&text, leat_node_string(n, "message"));
     for (int i = 1; i < leat_kernel_inputs(k); i++)
@@ -134,7 +160,7 @@ static leat_status print_v2_run(leat_kernel *k)
 
 const leat_kernel_def leat_cpu_assert[] = {
     {.op = "Assert", .run = assert_run},
-    {.op = "Print", .run = print_run, .state_size = sizeof(print_state)},
+    {.op = "Print", .run = print_run},
     {.op = "PrintV2",
      .run = print_v2_run,
      .init = print_v2_init,

@@ -1,5 +1,9 @@
 /* top_k.c -- the k largest of each row, the largest first, of equals the leftmost first; and
- * whether a class is among the k likeliest. */
+ * whether a class is among the k likeliest. Not sorted, they come in the order in which
+ * TensorFlow's heap leaves them. */
+#include <stdlib.h>
+
+#include "core/alloc.h"
 #include "kernels/cpu/cpu.h"
 
 typedef struct top_k_args {
@@ -52,10 +56,62 @@ typedef struct top_k_args {
     }
 LEAT_X_REAL(TOP_K)
 
+/* The heap of the C++ library that TensorFlow uses, worst on top, move by move: a hole sinks to the
+ * bottom along the worse children, then the item rises from there. scratch has k + 1 elements. */
+#define AS_HEAP(dtype, T)                                                                          \
+    static void settle_##T(const T *x, int32_t *heap, int64_t hole, int64_t n, int32_t item)       \
+    {                                                                                              \
+        const int64_t top = hole;                                                                  \
+        for (int64_t child; (child = 2 * hole + 1) < n; hole = child) {                            \
+            if (child + 1 < n && !worse_##T(x, heap[child], heap[child + 1]))                      \
+                child++;                                                                           \
+            heap[hole] = heap[child];                                                              \
+        }                                                                                          \
+        for (int64_t up; hole > top && worse_##T(x, item, heap[up = (hole - 1) / 2]); hole = up)   \
+            heap[hole] = heap[up];                                                                 \
+        heap[hole] = item;                                                                         \
+    }                                                                                              \
+    static void heap_row_##T(const top_k_args *a, int64_t r, int32_t *scratch)                     \
+    {                                                                                              \
+        const T *x = AT(T, a->x) + r * a->n;                                                       \
+        const int64_t k = a->k;                                                                    \
+        for (int64_t i = 0; i <= k; i++)                                                           \
+            scratch[i] = (int32_t)i;                                                               \
+        for (int64_t i = (k - 1) / 2; i >= 0; i--)                                                 \
+            settle_##T(x, scratch, i, k + 1, scratch[i]);                                          \
+        settle_##T(x, scratch, 0, k, scratch[k]);                                                  \
+        for (int64_t c = k + 1; c < a->n; c++)                                                     \
+            if (worse_##T(x, scratch[0], (int32_t)c))                                              \
+                settle_##T(x, scratch, 0, k, (int32_t)c);                                          \
+        for (int64_t i = 0; i < k; i++) {                                                          \
+            AT(int32_t, a->indices)[r * k + i] = scratch[i];                                       \
+            AT(T, a->values)[r * k + i] = x[scratch[i]];                                           \
+        }                                                                                          \
+    }
+LEAT_X_REAL(AS_HEAP)
+
 #define ROW_CASE(dtype, T)                                                                         \
     case LEAT_##dtype:                                                                             \
         row_##T(arg, r);                                                                           \
         break;
+
+#define HEAP_CASE(dtype, T)                                                                        \
+    case LEAT_##dtype:                                                                             \
+        heap_row_##T(arg, r, scratch);                                                             \
+        break;
+
+static void heap_part(void *arg, int64_t begin, int64_t end)
+{
+    int32_t *scratch = leat_new_array(int32_t, ((top_k_args *)arg)->k + 1);
+    for (int64_t r = begin; r < end; r++) {
+        switch (((top_k_args *)arg)->x->dtype) {
+            LEAT_X_REAL(HEAP_CASE)
+        default:
+            break;
+        }
+    }
+    free(scratch);
+}
 
 static void top_k_part(void *arg, int64_t begin, int64_t end)
 {
@@ -92,8 +148,10 @@ static leat_status top_k(leat_kernel *k)
     s.dim[s.rank - 1] = a.k;
     LEAT_TRY(leat_kernel_out(k, 0, &s, &a.values));
     LEAT_TRY(leat_kernel_out(k, 1, &s, &a.indices));
+    bool as_heap = !leat_node_bool(leat_kernel_node(k), "sorted") && a.k > 1 && a.k < a.n;
     if (a.values->count > 0)
-        leat_kernel_for(k, a.x->count / a.n, 3 * (double)a.n + 10 * (double)a.k, top_k_part, &a);
+        leat_kernel_for(k, a.x->count / a.n, 3 * (double)a.n + 10 * (double)a.k,
+                        as_heap ? heap_part : top_k_part, &a);
     return NULL;
 }
 
