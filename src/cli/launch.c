@@ -155,21 +155,21 @@ static int run(int argc, char **argv)
 const cli_command cli_launch = {
     .name = "launch",
     .summary = "run a program as a whole cluster on this machine",
-    .usage = "usage: leat launch [--ps N] [--workers N] [--chief] [--jobs NAME=N,...] -- PROGRAM "
-             "ARGS\n\n"
-             "Starts PROGRAM once a task, with free ports of 127.0.0.1. Each is told which task it "
-             "is by\n"
-             "flags behind ARGS (--job_name --task_index --ps_hosts --worker_hosts) and by "
-             "TF_CONFIG. What\n"
-             "they print comes behind their names. When a task fails, the rest is ended, and the "
-             "exit code\n"
-             "is 1. When all but the ps tasks are done, these are ended, too.\n\n"
-             "  --ps N            ps tasks (1)\n"
-             "  --workers N       worker tasks (2)\n"
-             "  --chief           a job \"chief\" of one task besides\n"
-             "  --jobs NAME=N,... other jobs; --ps and --workers are then 0 if they are not given\n"
-             "  --no_flags        nothing behind ARGS: PROGRAM reads TF_CONFIG\n"
-             "  --ps_grace S      seconds that ps tasks have to end by themselves (5)\n"
-             "  --grace S         seconds between SIGTERM and SIGKILL (10)\n",
+    .usage =
+        "usage: leat launch [--ps N] [--workers N] [--chief] [--jobs NAME=N,...] -- PROGRAM ARGS\n"
+        "\n"
+        "Starts PROGRAM once a task, with free ports of 127.0.0.1. Each is told which task it\n"
+        "is by TF_CONFIG and by flags behind ARGS: --job_name, --task_index and, if there are\n"
+        "no other jobs, --ps_hosts and --worker_hosts. What they print comes behind their\n"
+        "names. When a task fails, the rest is ended, and the exit code is 1. When all but the\n"
+        "ps tasks are done, these are ended, too.\n"
+        "\n"
+        "  --ps N             ps tasks (1)\n"
+        "  --workers N        worker tasks (2)\n"
+        "  --chief            a job \"chief\" of one task besides\n"
+        "  --jobs NAME=N,...  other jobs; --ps and --workers are then 0 if they are not given\n"
+        "  --no_flags         nothing behind ARGS: PROGRAM reads TF_CONFIG\n"
+        "  --ps_grace S       seconds that ps tasks have to end by themselves (5)\n"
+        "  --grace S          seconds between SIGTERM and SIGKILL (10)\n",
     .run = run,
 };

@@ -122,12 +122,13 @@ static char *text_of(const char *name, const char *value)
     return text;
 }
 
-static bool has_job(const launch *l, const char *job)
+/* The published flags know of two jobs; where there are others they would tell half the truth. */
+static bool only_ps_and_workers(const launch *l)
 {
     for (int i = 0; i < l->n; i++)
-        if (strcmp(l->tasks[i].job, job) == 0)
-            return true;
-    return false;
+        if (strcmp(l->tasks[i].job, "ps") != 0 && strcmp(l->tasks[i].job, "worker") != 0)
+            return false;
+    return true;
 }
 
 /* The program's arguments with the published flags behind them. Array and the strings from
@@ -142,10 +143,10 @@ static char **arguments(const launch *l, const launch_task *t)
     snprintf(index, sizeof(index), "%d", t->index);
     v[n++] = text_of("--job_name=", t->job);
     v[n++] = text_of("--task_index=", index);
-    if (has_job(l, "ps"))
+    if (only_ps_and_workers(l)) {
         v[n++] = hosts_flag(l, "ps");
-    if (has_job(l, "worker"))
         v[n++] = hosts_flag(l, "worker");
+    }
     return v;
 }
 

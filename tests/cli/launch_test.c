@@ -82,9 +82,11 @@ static void saw(const char *words)
 
 static void flags(void)
 {
-    CHECK_INT(run("--ps 1 --workers 2 --chief --jobs extra=1", "echo \"$* $TF_CONFIG\""), 0);
+    CHECK_INT(run("--workers 2", "echo \"$*\""), 0);
     saw("[ps/0] --job_name=ps --task_index=0 --ps_hosts=127.0.0.1:");
-    saw("[worker/1] --job_name=worker --task_index=1 ");
+    saw("[worker/1] --job_name=worker --task_index=1 --ps_hosts=127.0.0.1:");
+    CHECK_INT(run("--ps 1 --workers 2 --chief --jobs extra=1", "echo \"$* $TF_CONFIG\""), 0);
+    saw("[worker/1] --job_name=worker --task_index=1 {");
     saw("[extra/0] --job_name=extra");
     saw("\"task\": {\"type\": \"chief\", \"index\": 0}}");
     saw("{\"cluster\": {\"ps\": [\"127.0.0.1:");
