@@ -18,8 +18,14 @@ deps: ## install what the build needs (Debian packages), if it is missing
 test: all ## run the tests
 	@cd $(BUILD) && ctest --output-on-failure -j2
 
-demo: all ## train MNIST
-	@$(BUILD)/models/mnist
+demo: all ## train MNIST on this machine: one parameter server, two workers
+	@$(BUILD)/leat launch --ps 1 --workers 2 -- $(BUILD)/models/mnist_replica --train_steps 5000 --learning_rate 0.003
+	@echo
+	@echo 'That was models/mnist_replica.c, run by `$(BUILD)/leat launch`. Where to look next:'
+	@echo '  the same with averaged gradients:  $(BUILD)/leat launch -- $(BUILD)/models/mnist_replica --sync_replicas'
+	@echo '  a cluster of several machines:     $(BUILD)/leat help server, $(BUILD)/leat help check'
+	@echo '  one process, no cluster:           $(BUILD)/models/mnist'
+	@echo '  how it is built:                   ARCHITECTURE.md, docs/'
 
 bench: all ## measure Leat against TensorFlow and PyTorch, into docs/benchmarks.md
 	@bench/run $(BUILD)

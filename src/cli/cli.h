@@ -10,7 +10,7 @@ typedef struct cli_command {
     int (*run)(int argc, char **argv);
 } cli_command;
 
-extern const cli_command cli_run, cli_show, cli_devices, cli_launch, cli_check;
+extern const cli_command cli_run, cli_show, cli_devices, cli_launch, cli_check, cli_server;
 
 /* ---- Arguments: --name value, --name=value, --switch ---- */
 typedef struct cli_values {

@@ -88,6 +88,7 @@ void leat_peers_self(leat_peers *p, Leat__LeatPeer *self)
     clock_gettime(CLOCK_REALTIME, &now);
     leat__leat_peer__init(self);
     self->version = 1;
+    self->release = (char *)leat_version();
     self->clock_micros = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 

@@ -1,0 +1,150 @@
+/* server.c -- leat server: one task of a cluster, until its job is done or it is told to end. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cluster_args.h"
+
+typedef struct server_args {
+    cli_cluster_args cluster;
+    const char *devices, *intra, *inter, *grace;
+    long long n_cpus, n_intra, n_inter, grace_s;
+} server_args;
+
+/* "cpu:2": so many devices of a kind. */
+static bool read_devices(server_args *a)
+{
+    a->n_cpus = 1;
+    if (!a->devices)
+        return true;
+    if (strncasecmp(a->devices, "cpu:", 4) != 0)
+        return cli_bad_use("server", "--devices %s: wants cpu:N, the only kind there is",
+                           a->devices) == 0;
+    if (!cli_number("server", "devices", a->devices + 4, 1, &a->n_cpus))
+        return false;
+    return a->n_cpus <= 1024 || cli_bad_use("server", "--devices %s: too many", a->devices) == 0;
+}
+
+static bool read_args(int argc, char **argv, server_args *a)
+{
+    cli_values rest = {0};
+    const cli_option options[] = {CLI_CLUSTER_OPTIONS(&a->cluster),
+                                  {.name = "devices", .value = &a->devices},
+                                  {.name = "intra_op_threads", .value = &a->intra},
+                                  {.name = "inter_op_threads", .value = &a->inter},
+                                  {.name = "grace", .value = &a->grace},
+                                  {0}};
+    bool ok = cli_parse(argc, argv, options, &rest);
+    if (ok && rest.n)
+        ok = cli_bad_use("server", "%s: takes no arguments", rest.v[0]) == 0;
+    cli_values_free(&rest);
+    return ok && read_devices(a) &&
+           (!a->intra || cli_number("server", "intra_op_threads", a->intra, 0, &a->n_intra)) &&
+           (!a->inter || cli_number("server", "inter_op_threads", a->inter, 0, &a->n_inter)) &&
+           (!a->grace || cli_number("server", "grace", a->grace, 0, &a->grace_s));
+}
+
+/* The task must be one of the cluster's; its index may be left out where there is only one. */
+static bool find_task(const leat_cluster *c, const char *job, int *task)
+{
+    if (!*job)
+        return cli_bad_use("server", "wants --job_name: which task of the cluster is this?") == 0;
+    int n = leat_cluster_tasks(c, job);
+    if (!n)
+        return cli_bad_use("server", "the cluster has no job \"%s\"", job) == 0;
+    if (*task < 0 && n > 1)
+        return cli_bad_use("server", "wants --task_index: job \"%s\" has %d tasks", job, n) == 0;
+    *task = *task < 0 ? 0 : *task;
+    if (!leat_cluster_address(c, job, *task))
+        return cli_bad_use("server", "job \"%s\" has no task %d", job, *task) == 0;
+    return true;
+}
+
+/* ---- SIGTERM and SIGINT drain; a second one ends the process. SIGUSR1 is our own: go home. ----
+ */
+typedef struct waiter {
+    sigset_t set;
+    leat_server *server;
+    int64_t grace_ms;
+} waiter;
+
+static void *wait_for_signal(void *arg)
+{
+    waiter *w = arg;
+    int got = 0;
+    if (sigwait(&w->set, &got) != 0 || got == SIGUSR1)
+        return NULL;
+    fprintf(stderr, "leat server: %s: ending; steps under way have %g s\n", strsignal(got),
+            (double)w->grace_ms / 1000);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &w->set, NULL);
+    leat_server_stop(w->server, w->grace_ms);
+    return NULL;
+}
+
+static leat_status serve(const leat_cluster *c, const char *job, int task,
+                         const leat_server_options *o, int64_t grace_ms)
+{
+    waiter w = {.grace_ms = grace_ms};
+    sigemptyset(&w.set);
+    sigaddset(&w.set, SIGINT);
+    sigaddset(&w.set, SIGTERM);
+    sigaddset(&w.set, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &w.set, NULL); /* before the server's threads, which inherit it */
+    LEAT_TRY(leat_server_start(c, job, task, o, &w.server));
+    pthread_t thread;
+    bool waits = pthread_create(&thread, NULL, wait_for_signal, &w) == 0;
+    const char *target = leat_server_target(w.server);
+    printf("leat server: /job:%s/task:%d answers at %s\n", job, task, target);
+    fflush(stdout);
+    leat_status s = leat_server_join(w.server);
+    if (waits) {
+        pthread_kill(thread, SIGUSR1);
+        pthread_join(thread, NULL);
+    }
+    leat_server_free(w.server);
+    return s;
+}
+
+static int run(int argc, char **argv)
+{
+    server_args a = {.grace_s = 10};
+    leat_server_options o = {0};
+    leat_cluster *c = NULL;
+    char job[64];
+    int task;
+    if (!read_args(argc, argv, &a) || !cli_security_read("server", &a.cluster, &o.security) ||
+        !cli_cluster_read("server", &a.cluster, &c, job, &task))
+        return 2;
+    int code = 2;
+    if (find_task(c, job, &task)) {
+        o.cpu_devices = (int)a.n_cpus;
+        o.intra_op_threads = (int)a.n_intra;
+        o.inter_op_threads = (int)a.n_inter;
+        code = cli_finish("server", serve(c, job, task, &o, a.grace_s * 1000));
+    }
+    leat_cluster_free(c);
+    return code;
+}
+
+const cli_command cli_server = {
+    .name = "server",
+    .summary = "run a task of a cluster: a parameter server, a worker",
+    .usage =
+        "usage: leat server [--cluster SPEC] --job_name JOB --task_index N\n\n"
+        "Answers for one task of a cluster, at the address that the cluster gives it, and says so\n"
+        "in one line. Ends with exit code 0 when those who used it are gone, or by SIGTERM or\n"
+        "Ctrl-C: steps under way then have --grace seconds.\n\n" CLI_CLUSTER_USAGE
+        "  --job_name JOB       which task this is; also from TF_CONFIG and Slurm\n"
+        "  --task_index N       (or --task_id) may be left out in a job of one\n"
+        "  --devices cpu:N      CPU devices (1)\n"
+        "  --intra_op_threads N, --inter_op_threads N\n"
+        "                       threads of one kernel, and for kernels side by side (the cores)\n"
+        "  --grace S            seconds (10)\n" CLI_SECURITY_USAGE,
+    .run = run,
+};
