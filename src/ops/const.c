@@ -2,6 +2,7 @@
 #include <leat/extend.h>
 
 #include "core/buffer.h"
+#include "graph/graph_int.h"
 
 static leat_status const_shape(leat_infer *c)
 {
@@ -17,7 +18,11 @@ static leat_status const_shape(leat_infer *c)
 
 static leat_status placeholder_shape(leat_infer *c)
 {
-    leat_infer_out(c, 0, leat_node_shape(leat_infer_node(c), "shape"));
+    const leat_node *n = leat_infer_node(c);
+    leat_shape s = leat_node_shape(n, "shape");
+    if (s.rank == 0 && leat_node_graph(n)->producer < 24)
+        s = leat_shape_unknown(); /* what old graphs mean by no shape */
+    leat_infer_out(c, 0, s);
     return NULL;
 }
 

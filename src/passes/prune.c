@@ -32,6 +32,12 @@ static void need(pruner *p, const leat_node *n)
     p->stack[p->n_stack++] = n->id;
 }
 
+/* The feed that does for waiting for n: a placeholder that is fed does not run. */
+static int fed_control(const pruner *p, leat_node *n)
+{
+    return leat_node_is(n, "Placeholder") ? feed_of(p, (leat_out){n, 0}) : -1;
+}
+
 static void need_all(pruner *p)
 {
     while (p->n_stack) {
@@ -40,7 +46,8 @@ static void need_all(pruner *p)
             if (n->in[i].node && feed_of(p, n->in[i]) < 0)
                 need(p, n->in[i].node);
         for (int i = 0; i < n->n_controls; i++)
-            need(p, n->controls[i]);
+            if (fed_control(p, n->controls[i]) < 0)
+                need(p, n->controls[i]);
     }
 }
 
@@ -97,8 +104,10 @@ static leat_status connect(pruner *p)
                              feed_of(p, was->in[i]) >= 0,
                          INTERNAL, "Node %s lost a reference", n->name);
         }
-        for (int i = 0; i < was->n_controls; i++)
-            leat_node_add_control(n, p->copy[was->controls[i]->id]);
+        for (int i = 0; i < was->n_controls; i++) {
+            int feed = fed_control(p, was->controls[i]);
+            leat_node_add_control(n, feed >= 0 ? p->args[feed] : p->copy[was->controls[i]->id]);
+        }
     }
     for (int i = 0; i < p->q->n_fetches; i++) {
         leat_out x = p->q->fetches[i];

@@ -75,6 +75,16 @@ static leat_dtype plain(leat_dtype t)
         return LEAT_FLOAT;
     case LEAT_COMPLEX128:
         return LEAT_DOUBLE;
+    case LEAT_QINT8: /* quantized numbers are cast as the integers that they are */
+        return LEAT_INT8;
+    case LEAT_QUINT8:
+        return LEAT_UINT8;
+    case LEAT_QINT16:
+        return LEAT_INT16;
+    case LEAT_QUINT16:
+        return LEAT_UINT16;
+    case LEAT_QINT32:
+        return LEAT_INT32;
     default:
         return t;
     }

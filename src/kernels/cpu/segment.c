@@ -2,7 +2,7 @@
 #include <float.h>
 #include <stdio.h>
 
-#include "kernels/cpu/arith.h"
+#include "kernels/cpu/complex.h"
 #include "kernels/cpu/reduce.h"
 
 typedef struct segment_state {
@@ -53,6 +53,19 @@ static leat_status init(const leat_node *n, void *state)
     }
 LEAT_Y_REAL(DIVIDE, )
 
+#define COMPLEX_DIVIDE(name, dtype, T)                                                             \
+    static void divide_##T(T *y, int64_t n, int64_t by)                                            \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            y[i] /= (T)by;                                                                         \
+    }                                                                                              \
+    static void fill_##T(T *y, int64_t n, T v)                                                     \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            y[i] = v;                                                                              \
+    }
+LEAT_Y_COMPLEX(COMPLEX_DIVIDE, )
+
 #define DIVIDE_CASE(name, dtype, T)                                                                \
     case LEAT_##dtype:                                                                             \
         divide_##T(y, n, by);                                                                      \
@@ -66,6 +79,7 @@ static void divide(leat_dtype t, void *y, int64_t n, int64_t by)
 {
     switch (t) {
         LEAT_Y_REAL(DIVIDE_CASE, )
+        LEAT_Y_COMPLEX(DIVIDE_CASE, )
     default:
         break;
     }
@@ -75,6 +89,7 @@ static void fill(leat_dtype t, void *y, int64_t n, int v)
 {
     switch (t) {
         LEAT_Y_REAL(FILL_CASE, )
+        LEAT_Y_COMPLEX(FILL_CASE, )
     default:
         break;
     }
@@ -217,21 +232,23 @@ static leat_status unsorted(leat_kernel *k)
     return NULL;
 }
 
-#define KERNEL(op_, fn)                                                                            \
+#define KERNEL(op_, fn, types)                                                                     \
     {                                                                                              \
-        .op = op_, .where = {{"T", LEAT_ROW_REAL}}, .run = fn,                                     \
-        .state_size = sizeof(segment_state), .init = init, .flags = LEAT_KERNEL_VIA_FLOAT          \
+        .op = op_, .where = {{"T", types}}, .run = fn, .state_size = sizeof(segment_state),        \
+        .init = init, .flags = LEAT_KERNEL_VIA_FLOAT                                               \
     }
 
+#define NUMBERS (LEAT_ROW_REAL | LEAT_TYPES_COMPLEX)
+
 const leat_kernel_def leat_cpu_segment[] = {
-    KERNEL("SegmentSum", sorted),
-    KERNEL("SegmentMean", sorted),
-    KERNEL("SegmentProd", sorted),
-    KERNEL("SegmentMax", sorted),
-    KERNEL("SegmentMin", sorted),
-    KERNEL("UnsortedSegmentSum", unsorted),
-    KERNEL("UnsortedSegmentProd", unsorted),
-    KERNEL("UnsortedSegmentMax", unsorted),
-    KERNEL("UnsortedSegmentMin", unsorted),
+    KERNEL("SegmentSum", sorted, NUMBERS),
+    KERNEL("SegmentMean", sorted, NUMBERS),
+    KERNEL("SegmentProd", sorted, NUMBERS),
+    KERNEL("SegmentMax", sorted, LEAT_ROW_REAL),
+    KERNEL("SegmentMin", sorted, LEAT_ROW_REAL),
+    KERNEL("UnsortedSegmentSum", unsorted, NUMBERS),
+    KERNEL("UnsortedSegmentProd", unsorted, NUMBERS),
+    KERNEL("UnsortedSegmentMax", unsorted, LEAT_ROW_REAL),
+    KERNEL("UnsortedSegmentMin", unsorted, LEAT_ROW_REAL),
     {0},
 };
