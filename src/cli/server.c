@@ -1,7 +1,6 @@
 /* server.c -- leat server: one task of a cluster, until its job is done or it is told to end. */
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,9 +79,11 @@ static void *wait_for_signal(void *arg)
         return NULL;
     fprintf(stderr, "leat server: %s: ending; steps under way have %g s\n", strsignal(got),
             (double)w->grace_ms / 1000);
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
-    pthread_sigmask(SIG_UNBLOCK, &w->set, NULL);
+    sigset_t again; /* not SIGUSR1, which may still come */
+    sigemptyset(&again);
+    sigaddset(&again, SIGINT);
+    sigaddset(&again, SIGTERM);
+    pthread_sigmask(SIG_UNBLOCK, &again, NULL);
     leat_server_stop(w->server, w->grace_ms);
     return NULL;
 }
