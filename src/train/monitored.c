@@ -29,10 +29,7 @@ static void add_hooks(leat_monitored *ms, leat_hook *const *list)
 static void make_hooks(leat_monitored *ms, const leat_monitored_options *o)
 {
     if (leat_sync_of(ms->g))
-        add_hook(ms, leat_sync_hook_new(
-                         &(leat_sync_start_options){.chief = ms->chief,
-                                                    .max_wait_secs = ms->maker.max_wait_secs,
-                                                    .main = ms->cancellation}));
+        add_hook(ms, leat_sync_hook_new(ms->chief, ms->maker.max_wait_secs, &ms->cancellation));
     if (ms->chief)
         add_hooks(ms, o->chief_only_hooks);
     else

@@ -9,6 +9,7 @@ typedef struct sync_hook {
     leat_hook base;
     leat_sync *y;
     leat_sync_start_options o;
+    leat_cancellation *const *main;
     leat_sync_run *run;
 } sync_hook;
 
@@ -26,6 +27,7 @@ static leat_status begin(leat_hook *h, leat_graph *g)
 static leat_status after_create_session(leat_hook *h, leat_session *s, leat_coordinator *coord)
 {
     sync_hook *p = (sync_hook *)h;
+    p->o.main = *p->main;
     return leat_sync_start(p->y, s, coord, &p->o, &p->run);
 }
 
@@ -62,7 +64,7 @@ static void release(leat_hook *h)
     free(h);
 }
 
-leat_hook *leat_sync_hook_new(const leat_sync_start_options *o)
+leat_hook *leat_sync_hook_new(bool chief, double max_wait_secs, leat_cancellation *const *main)
 {
     static const leat_hook_ops ops = {.name = "SyncReplicasOptimizerHook",
                                       .begin = begin,
@@ -73,6 +75,7 @@ leat_hook *leat_sync_hook_new(const leat_sync_start_options *o)
                                       .end = end,
                                       .free = release};
     sync_hook *p = leat_hook_new(sizeof(*p), &ops);
-    p->o = *o;
+    p->o = (leat_sync_start_options){.chief = chief, .max_wait_secs = max_wait_secs};
+    p->main = main;
     return &p->base;
 }

@@ -40,7 +40,7 @@ typedef struct leat_sync_start_options {
     bool chief;
     leat_out tokens;
     double max_wait_secs;
-    leat_cancellation *main;
+    leat_cancellation *main; /* ends the run that waits for a token; borrowed, or NULL */
 } leat_sync_start_options;
 leat_status leat_sync_start(leat_sync *y, leat_session *s, leat_coordinator *coord,
                             const leat_sync_start_options *o, leat_sync_run **out) LEAT_MUST_CHECK;
@@ -49,8 +49,8 @@ void leat_sync_finish(leat_sync_run *r);
 void leat_sync_stop(leat_sync_run *r); /* ends its threads and frees it; of NULL does nothing */
 void leat_sync_running(leat_sync_run *r, bool running); /* a step of the worker begins, has ended */
 
-/* sync_hook.c; the tokens are the hook's to build. */
-leat_hook *leat_sync_hook_new(const leat_sync_start_options *o);
+/* sync_hook.c. *main is looked up for each session. */
+leat_hook *leat_sync_hook_new(bool chief, double max_wait_secs, leat_cancellation *const *main);
 
 /* sync_round.c, sync_watch.c: the threads. */
 void *leat_sync_rounds(void *run);
