@@ -36,4 +36,72 @@ LEAT_API leat_status leat_record_flush(leat_record_writer *w) LEAT_MUST_CHECK;
 /* Flushes and frees. Of NULL does nothing. */
 LEAT_API leat_status leat_record_writer_close(leat_record_writer *w) LEAT_MUST_CHECK;
 
+/* ---- Checkpoints: the tensors at a prefix ("train/model.ckpt-1200") ---- */
+typedef struct leat_checkpoint leat_checkpoint;
+/* V2 (PREFIX.index and data files), or V1 (a file, or a pattern of files). */
+LEAT_API leat_status leat_checkpoint_open(const char *prefix,
+                                          leat_checkpoint **checkpoint_out) LEAT_MUST_CHECK;
+LEAT_API void leat_checkpoint_free(leat_checkpoint *c); /* of NULL does nothing */
+typedef struct leat_checkpoint_entry {
+    const char *name;
+    leat_dtype dtype;
+    leat_shape shape;
+    int slices; /* it was saved in; 0: in one piece */
+} leat_checkpoint_entry;
+LEAT_API int leat_checkpoint_count(const leat_checkpoint *c);
+LEAT_API const leat_checkpoint_entry *leat_checkpoint_at(const leat_checkpoint *c, int i);
+/* NULL if there is none of this name. */
+LEAT_API const leat_checkpoint_entry *leat_checkpoint_find(const leat_checkpoint *c,
+                                                           const char *name);
+/* Gives a tensor. NOT_FOUND: "Key x not found in checkpoint". */
+LEAT_API leat_status leat_checkpoint_read(leat_checkpoint *c, const char *name,
+                                          leat_tensor **tensor_out) LEAT_MUST_CHECK;
+LEAT_API bool leat_checkpoint_exists(const char *prefix);
+/* The newest checkpoint that the file "checkpoint" in dir names; NULL if there is none. Free with
+ * free(). */
+LEAT_API char *leat_latest_checkpoint(const char *dir);
+
+/* ---- Event files ---- */
+typedef enum leat_event_kind {
+    LEAT_EVENT_OTHER,
+    LEAT_EVENT_VERSION, /* text: "brain.Event:2" */
+    LEAT_EVENT_GRAPH,   /* bytes: a GraphDef */
+    LEAT_EVENT_META_GRAPH,
+    LEAT_EVENT_SUMMARY,  /* values */
+    LEAT_EVENT_LOG,      /* text */
+    LEAT_EVENT_SESSION,  /* text: "START", "STOP", "CHECKPOINT path" */
+    LEAT_EVENT_METADATA, /* text: a tag; bytes: a RunMetadata */
+} leat_event_kind;
+typedef enum leat_summary_kind {
+    LEAT_SUMMARY_NONE,
+    LEAT_SUMMARY_SCALAR,
+    LEAT_SUMMARY_HISTOGRAM,
+    LEAT_SUMMARY_IMAGE,
+    LEAT_SUMMARY_AUDIO,
+    LEAT_SUMMARY_TENSOR,
+} leat_summary_kind;
+typedef struct leat_summary_value {
+    const char *tag;
+    leat_summary_kind kind;
+    float scalar;
+    double min, max, num, sum; /* of a histogram */
+} leat_summary_value;
+typedef struct leat_event_record {
+    double wall_time; /* seconds since 1970 */
+    int64_t step;
+    leat_event_kind kind;
+    const char *text;
+    const void *bytes;
+    size_t size;
+    const leat_summary_value *values;
+    int n_values;
+} leat_event_record;
+typedef struct leat_event_reader leat_event_reader;
+LEAT_API leat_status leat_event_reader_open(const char *path,
+                                            leat_event_reader **reader_out) LEAT_MUST_CHECK;
+/* The next event, borrowed until the next call. OUT_OF_RANGE: there are no more. */
+LEAT_API leat_status leat_event_next(leat_event_reader *r,
+                                     const leat_event_record **event_out) LEAT_MUST_CHECK;
+LEAT_API void leat_event_reader_free(leat_event_reader *r); /* of NULL does nothing */
+
 #endif

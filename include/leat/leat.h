@@ -8,12 +8,15 @@
 #include <leat/data.h>
 #include <leat/function.h>
 #include <leat/graph.h>
+#include <leat/io.h>
 #include <leat/monitored.h>
 #include <leat/nn.h>
 #include <leat/ops.h>
 #include <leat/queue.h>
+#include <leat/saver.h>
 #include <leat/session.h>
 #include <leat/status.h>
+#include <leat/summary.h>
 #include <leat/tensor.h>
 #include <leat/train.h>
 #include <leat/variable.h>

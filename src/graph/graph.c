@@ -187,6 +187,12 @@ leat_out *leat_collection(const leat_graph *g, const char *collection, const cha
     return v;
 }
 
+bool leat_collection_next(const leat_graph *g, size_t *i, const char **name)
+{
+    void *value;
+    return leat_map_next(&g->collections, i, name, &value);
+}
+
 void leat_collections_free(leat_graph *g)
 {
     size_t i = 0;

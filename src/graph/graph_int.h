@@ -175,6 +175,8 @@ void leat_scopes_free(struct leat_scopes *s);
 leat_status leat_scopes_apply(leat_graph *g, leat_node *n) LEAT_MUST_CHECK;
 /* The opened control dependencies, for control flow builders. */
 void leat_collections_free(leat_graph *g);
+/* Walks the names of collections, in no order: size_t i = 0; while (leat_collection_next(g, &i, ...)) */
+bool leat_collection_next(const leat_graph *g, size_t *i, const char **name);
 
 /* As leat_colocate_enter, but scopes outside do not count. */
 void leat_colocate_only_enter(leat_graph *g, leat_out with);

@@ -11,6 +11,7 @@ leat_status leat_attr_from_proto(leat_arena *a, const char *name, const Leat__At
 /* Gives a message; free with leat_proto_free. */
 leat_status leat_attr_to_proto(const leat_attr *a, Leat__AttrValue **out) LEAT_MUST_CHECK;
 leat_status leat_node_to_proto(const leat_node *n, Leat__NodeDef **out) LEAT_MUST_CHECK;
+leat_status leat_graph_to_proto(const leat_graph *g, Leat__GraphDef **out) LEAT_MUST_CHECK;
 
 /* Adds the nodes of a GraphDef, or of a function's body, to g, in any order; names get the prefix.
  * Nodes are handed to leat_graph_add; on failure g is as before. */

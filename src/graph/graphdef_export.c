@@ -55,7 +55,7 @@ leat_status leat_node_to_proto(const leat_node *n, Leat__NodeDef **out)
     return s;
 }
 
-static leat_status to_proto(const leat_graph *g, Leat__GraphDef **out)
+leat_status leat_graph_to_proto(const leat_graph *g, Leat__GraphDef **out)
 {
     if (g->status)
         return leat_status_copy(g->status);
@@ -81,7 +81,7 @@ leat_status leat_graph_to_binary(const leat_graph *g, void **bytes_out, size_t *
 {
     Leat__GraphDef *p;
     leat_strbuf b = {0};
-    LEAT_TRY(to_proto(g, &p));
+    LEAT_TRY(leat_graph_to_proto(g, &p));
     leat_status s = leat_proto_pack(p, &b);
     leat_proto_free(p);
     if (s) {
@@ -97,7 +97,7 @@ leat_status leat_graph_to_text(const leat_graph *g, char **text_out)
 {
     Leat__GraphDef *p;
     leat_strbuf b = {0};
-    LEAT_TRY(to_proto(g, &p));
+    LEAT_TRY(leat_graph_to_proto(g, &p));
     leat_proto_to_text(p, &b);
     leat_proto_free(p);
     *text_out = leat_strbuf_take(&b);

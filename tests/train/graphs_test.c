@@ -1,6 +1,8 @@
 /* The graphs that the functions of train.h and variable.h build are those of TensorFlow 1.15, node
  * by node: names, ops, inputs, devices, colocation. data/ was written by make_graphs.py. Nodes of
  * gradients are not compared here, only that they are used where TensorFlow uses them. */
+#include <leat/saver.h>
+#include <leat/summary.h>
 #include <leat/train.h>
 
 #include "core/strbuf.h"
@@ -353,10 +355,40 @@ static void sync_rows(void)
     compare(g, "sync_rows");
 }
 
+static void saver(void)
+{
+    leat_graph *g = leat_graph_new();
+    net(g);
+    leat_get_variable(g, "r", leat_shape_unknown(), .use_resource = true,
+                      .initial_value = leat_zeros(g, LEAT_FLOAT, leat_shape(2)));
+    leat_get_variable(g, "q", leat_shape_unknown(), .use_resource = true,
+                      .initial_value = leat_zeros(g, LEAT_FLOAT, leat_shape(3)));
+    leat_saver_free(leat_saver_new(g));
+    leat_with_name(g, "a") leat_scalar_summary("loss", leat_zeros(g, LEAT_FLOAT, leat_shape()));
+    leat_scalar_summary("loss", leat_zeros(g, LEAT_FLOAT, leat_shape()));
+    leat_histogram_summary("loss", leat_zeros(g, LEAT_FLOAT, leat_shape()));
+    leat_merge_all_summaries(g);
+    compare(g, "saver");
+}
+
+static void saver_sharded(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_with_device(g, "/job:ps/task:1") net(g);
+    leat_with_device(g, "/job:ps/task:0/gpu:0")
+        leat_get_variable(g, "r", leat_shape_unknown(), .use_resource = true,
+                          .initial_value = leat_zeros(g, LEAT_FLOAT, leat_shape(2)));
+    leat_with_device(g, "/job:ps/task:0")
+        leat_variable(g, "v", leat_zeros(g, LEAT_FLOAT, leat_shape(3)));
+    leat_saver_free(leat_saver_new(g, .sharded = true));
+    compare(g, "saver_sharded");
+}
+
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"adam", adam}, {"sgd_no_step", sgd_no_step}, {"others", others},
-               {"scopes", scopes}, {"partitioned", partitioned}, {"devices", devices},
-               {"averages", averages}, {"sparse", sparse}, {"dense", dense},
-               {"sync", sync_replicas}, {"sync_rows", sync_rows});
+    return RUN(argc, argv, {"saver", saver}, {"saver_sharded", saver_sharded}, {"adam", adam},
+               {"sgd_no_step", sgd_no_step}, {"others", others}, {"scopes", scopes},
+               {"partitioned", partitioned}, {"devices", devices}, {"averages", averages},
+               {"sparse", sparse}, {"dense", dense}, {"sync", sync_replicas},
+               {"sync_rows", sync_rows});
 }

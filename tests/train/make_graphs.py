@@ -164,6 +164,28 @@ def sync_rows():
     opt.minimize(loss, global_step=step)
 
 
-for m in (sync, sync_rows, adam, sgd_no_step, others, scopes, partitioned, devices, averages, sparse,
-          dense):
+def saver():
+    net()
+    tf.get_variable('r', initializer=tf.zeros([2]), use_resource=True)
+    tf.get_variable('q', initializer=tf.zeros([3]), use_resource=True)
+    tf.train.Saver()
+    with tf.name_scope('a'):
+        tf.summary.scalar('loss', tf.zeros([]))
+    tf.summary.scalar('loss', tf.zeros([]))
+    tf.summary.histogram('loss', tf.zeros([]))
+    tf.summary.merge_all()
+
+
+def saver_sharded():
+    with tf.device('/job:ps/task:1'):
+        net()
+    with tf.device('/job:ps/task:0/gpu:0'):
+        tf.get_variable('r', initializer=tf.zeros([2]), use_resource=True)
+    with tf.device('/job:ps/task:0'):
+        tf.Variable(tf.zeros([3]), name='v')
+    tf.train.Saver(sharded=True)
+
+
+for m in (saver, saver_sharded, sync, sync_rows, adam, sgd_no_step, others, scopes, partitioned, devices, averages,
+          sparse, dense):
     model(m)

@@ -1,0 +1,61 @@
+/* summary.h -- what TensorBoard shows: summaries in the graph, and event files.
+ *
+ *     leat_scalar_summary("loss", loss);
+ *     leat_out all = leat_merge_all_summaries(g);
+ *     leat_summary_writer *w;
+ *     LEAT_DIE_ON_ERROR(leat_summary_writer_open("train/events", &w));
+ *     ... fetch all ...
+ *     LEAT_DIE_ON_ERROR(leat_summary_write(w, value, step));
+ */
+#ifndef LEAT_SUMMARY_H
+#define LEAT_SUMMARY_H
+
+#include <leat/ops.h>
+#include <leat/session.h>
+
+/* The collection that summaries are in. */
+#define LEAT_SUMMARIES "summaries"
+
+/* ---- Nodes whose value is a Summary message, a string ---- */
+#define leat_scalar_summary(name, x) leat_summary_at(LEAT_AT, "ScalarSummary", "tags", name, x)
+#define leat_histogram_summary(name, x) leat_summary_at(LEAT_AT, "HistogramSummary", "tag", name, x)
+LEAT_API leat_out leat_summary_at(leat_loc at, const char *op, const char *tag_input,
+                                  const char *name, leat_out x);
+#define leat_merge_summaries(g, xs, n) leat_merge_summaries_at(LEAT_AT, g, xs, n)
+LEAT_API leat_out leat_merge_summaries_at(leat_loc at, leat_graph *g, const leat_out *xs, int n);
+/* Of all in the collection; a NULL node if there are none. */
+#define leat_merge_all_summaries(g) leat_merge_all_summaries_at(LEAT_AT, g)
+LEAT_API leat_out leat_merge_all_summaries_at(leat_loc at, leat_graph *g);
+
+/* ---- Event files. One writer for a directory: TensorBoard looks at the newest file alone. Any
+ * thread may write. What was written is in the file after two seconds, or a flush. ---- */
+typedef struct leat_summary_writer leat_summary_writer;
+/* A new file events.out.tfevents.<seconds>.<host> in dir, which is made if need be. */
+LEAT_API leat_status leat_summary_writer_open(const char *dir,
+                                              leat_summary_writer **writer_out) LEAT_MUST_CHECK;
+LEAT_API const char *leat_summary_writer_path(const leat_summary_writer *w);
+/* The value of a summary op: a string tensor, one or several messages. */
+LEAT_API leat_status leat_summary_write(leat_summary_writer *w, const leat_tensor *summaries,
+                                        int64_t step) LEAT_MUST_CHECK;
+LEAT_API leat_status leat_summary_write_bytes(leat_summary_writer *w, const void *summary,
+                                              size_t size, int64_t step) LEAT_MUST_CHECK;
+LEAT_API leat_status leat_summary_write_scalar(leat_summary_writer *w, const char *tag, float value,
+                                               int64_t step) LEAT_MUST_CHECK;
+LEAT_API leat_status leat_summary_write_graph(leat_summary_writer *w, const leat_graph *g,
+                                              int64_t step) LEAT_MUST_CHECK;
+/* A traced run, for the graph's tab: times and memory of the nodes. */
+LEAT_API leat_status leat_summary_write_metadata(leat_summary_writer *w, const leat_metadata *m,
+                                                 const char *tag, int64_t step) LEAT_MUST_CHECK;
+typedef enum leat_session_mark {
+    LEAT_SESSION_START = 1,
+    LEAT_SESSION_STOP,
+    LEAT_SESSION_CHECKPOINT,
+} leat_session_mark;
+/* Training has begun, ended, or saved a checkpoint (path; else NULL). */
+LEAT_API leat_status leat_summary_write_mark(leat_summary_writer *w, leat_session_mark mark,
+                                             const char *path, int64_t step) LEAT_MUST_CHECK;
+LEAT_API leat_status leat_summary_flush(leat_summary_writer *w) LEAT_MUST_CHECK;
+/* Flushes and frees. Of NULL does nothing. */
+LEAT_API leat_status leat_summary_writer_close(leat_summary_writer *w) LEAT_MUST_CHECK;
+
+#endif

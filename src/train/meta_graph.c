@@ -1,0 +1,134 @@
+/* meta_graph.c -- MetaGraphDef files: a graph, its collections, and how it is saved, for
+ * TensorFlow's import_meta_graph. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/strbuf.h"
+#include "graph/graphdef.h"
+#include "io/file.h"
+#include "proto/field.h"
+#include "proto/meta_graph.pb-c.h"
+#include "proto/wire.h"
+#include "train/saver.h"
+#include "train/train_int.h"
+
+#define MESSAGE(type, name) ((type *)leat_message_new(&leat__##name##__descriptor))
+
+/* "w:0", or "w" for what has no value. */
+static char *name_of(leat_out x)
+{
+    leat_strbuf b = {0};
+    if (!x.node)
+        return NULL;
+    leat_strbuf_puts(&b, x.node->name);
+    if (x.index >= 0)
+        leat_strbuf_printf(&b, ":%d", x.index);
+    return leat_strbuf_take(&b);
+}
+
+static bool trainable(const leat_graph *g, leat_out v)
+{
+    int n;
+    leat_out *all = leat_trainable_variables(g, &n);
+    bool found = false;
+    for (int i = 0; i < n; i++)
+        found |= all[i].node == v.node;
+    free(all);
+    return found;
+}
+
+static leat_status variable_def(const leat_graph *g, leat_out v, ProtobufCBinaryData *out)
+{
+    Leat__VariableDef *d = MESSAGE(Leat__VariableDef, variable_def);
+    d->variable_name = name_of(leat_variable_ref(v));
+    d->initializer_name = name_of(leat_done(leat_variable_initializer(v)));
+    d->snapshot_name = name_of(leat_variable_value(v));
+    d->initial_value_name = name_of(leat_variable_initial_value(v));
+    d->is_resource = leat_variable_is_resource(v);
+    d->trainable = trainable(g, leat_variable_ref(v));
+    leat_strbuf b = {0};
+    leat_status s = leat_proto_pack(d, &b);
+    leat_proto_free(d);
+    out->len = b.n;
+    out->data = (uint8_t *)leat_strbuf_take(&b);
+    return s;
+}
+
+/* Variables as VariableDef messages, if all are; else the names of tensors. */
+static leat_status collection_def(const leat_graph *g, const char *name, Leat__CollectionDef **out)
+{
+    int n, variables = 0;
+    leat_out *v = leat_collection(g, name, NULL, &n);
+    for (int i = 0; i < n; i++)
+        variables += leat_variable_ref(v[i]).node != NULL && leat_variable_initializer(v[i]).node;
+    Leat__CollectionDef *d = MESSAGE(Leat__CollectionDef, collection_def);
+    leat_status s = NULL;
+    if (n && variables == n) {
+        d->kind_case = LEAT__COLLECTION_DEF__KIND_BYTES_LIST;
+        d->bytes_list = MESSAGE(Leat__CollectionDef__BytesList, collection_def__bytes_list);
+        d->bytes_list->value = leat_new_array(ProtobufCBinaryData, n);
+        for (int i = 0; i < n && !s; i++)
+            s = variable_def(g, v[i], &d->bytes_list->value[d->bytes_list->n_value++]);
+    } else {
+        d->kind_case = LEAT__COLLECTION_DEF__KIND_NODE_LIST;
+        d->node_list = MESSAGE(Leat__CollectionDef__NodeList, collection_def__node_list);
+        d->node_list->value = leat_new_array(char *, n ? n : 1);
+        for (int i = 0; i < n; i++)
+            d->node_list->value[d->node_list->n_value++] = name_of(v[i]);
+    }
+    free(v);
+    *out = d;
+    return s;
+}
+
+static leat_status add_collections(const leat_graph *g, Leat__MetaGraphDef *m)
+{
+    size_t at = 0;
+    const char *name;
+    while (leat_collection_next(g, &at, &name)) {
+        Leat__MetaGraphDef__CollectionDefEntry *e =
+            MESSAGE(Leat__MetaGraphDef__CollectionDefEntry, meta_graph_def__collection_def_entry);
+        e->key = leat_xstrdup(name);
+        m->collection_def = leat_xrealloc(m->collection_def,
+                                          sizeof(*m->collection_def) * (m->n_collection_def + 1));
+        m->collection_def[m->n_collection_def++] = e;
+        LEAT_TRY(collection_def(g, name, &e->value));
+    }
+    return NULL;
+}
+
+static Leat__SaverDef *saver_def(const leat_saver *v)
+{
+    Leat__SaverDef *d = MESSAGE(Leat__SaverDef, saver_def);
+    d->filename_tensor_name = name_of(v->filename);
+    d->save_tensor_name = name_of(v->save);
+    d->restore_op_name = name_of(v->restore);
+    d->max_to_keep = v->max_to_keep;
+    d->sharded = v->sharded;
+    d->keep_checkpoint_every_n_hours = (float)v->keep_every_hours;
+    d->version = LEAT__SAVER_DEF__CHECKPOINT_FORMAT_VERSION__V2;
+    return d;
+}
+
+leat_status leat_meta_graph_write(const leat_graph *g, const leat_saver *v, const char *path)
+{
+    Leat__MetaGraphDef *m = MESSAGE(Leat__MetaGraphDef, meta_graph_def);
+    m->meta_info_def = MESSAGE(Leat__MetaGraphDef__MetaInfoDef, meta_graph_def__meta_info_def);
+    m->meta_info_def->tensorflow_version = leat_xstrdup("1.15.0");
+    m->meta_info_def->tensorflow_git_version = leat_xstrdup("leat");
+    leat_status s = leat_graph_to_proto(g, &m->graph_def);
+    if (!s)
+        s = add_collections(g, m);
+    if (!s && v && !v->empty)
+        m->saver_def = saver_def(v);
+    leat_strbuf b = {0};
+    if (!s)
+        s = leat_proto_pack(m, &b);
+    leat_proto_free(m);
+    if (!s)
+        s = leat_file_write(path, b.s, b.n);
+    leat_strbuf_release(&b);
+    return s;
+}
