@@ -18,7 +18,7 @@ typedef struct leat_session leat_session;
 
 /* Zero means default. */
 typedef struct leat_session_options {
-    const char *target;   /* "": in this process */
+    const char *target;   /* "": in this process; "grpc://host:port": by a server */
     int cpu_devices;      /* CPU devices to have; 1 */
     int intra_op_threads; /* that one kernel may use; as many as are idle of the next */
     int inter_op_threads; /* for kernels that run side by side; the cores */
@@ -26,6 +26,7 @@ typedef struct leat_session_options {
     bool log_device_placement; /* to the log, at level info */
     bool no_optimization;      /* run the graph as it is: no folding, merging, fusing */
     int64_t timeout_ms;        /* of every run that sets none; 0: none */
+    const struct leat_security *security; /* of a server elsewhere; outlives the session */
 } leat_session_options;
 
 #define leat_session_open(g, session_out, ...)                                                     \

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/alloc.h"
 #include "core/log.h"
@@ -12,10 +13,18 @@ typedef struct leat_round {
     leat_event done;
 } leat_round;
 
+static int64_t wall_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 static void answered(void *arg, leat_status s, const leat_incoming *in)
 {
     leat_question *q = arg;
     q->status = s;
+    q->middle_ns += (wall_ns() - q->middle_ns) / 2;
     if (!s) {
         leat_cursor c = leat_cursor_of(in);
         q->size = in->size;
@@ -46,6 +55,7 @@ leat_status leat_ask_all(leat_question *q, int n, const char *method, const char
     leat_event_init(&round.done);
     for (int i = 0; i < n; i++) {
         q[i].round = &round;
+        q[i].middle_ns = wall_ns();
         leat_call_options o = {.deadline_ns = deadline_ns, .wait_ready = true};
         leat_peer_call(q[i].peer, method, &q[i].request, &o, answered, &q[i], NULL);
     }

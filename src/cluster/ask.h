@@ -13,6 +13,7 @@ typedef struct leat_question {
     leat_status status;    /* the answer: to be freed, */
     void *reply;           /* with free() */
     size_t size;
+    int64_t middle_ns; /* CLOCK_REALTIME half-way between question and answer */
     /* Its own. */
     struct leat_round *round;
     atomic_bool answered;

@@ -1,12 +1,12 @@
 /* kinds.c -- the kinds of sessions that are opened by target. */
+#include "cluster/remote.h"
 #include "cluster/server.h"
 #include "runtime/session_int.h"
 
 static leat_status open_grpc(leat_graph *g, const leat_session_options *o, leat_session **out)
 {
     LEAT_TRY(leat_server_session(g, o, out));
-    LEAT_REQUIRE(*out, UNIMPLEMENTED, "No server of this process listens on %s", o->target);
-    return NULL;
+    return *out ? NULL : leat_remote_open(g, o, out);
 }
 
 static const leat_session_kind grpc = {"grpc://", open_grpc};

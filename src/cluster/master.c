@@ -107,6 +107,7 @@ static leat_status take_devices(leat_tasks *t, leat_question *q)
                            q->peer->address, q->peer->name, d->name);
     }
     q->peer->is_leat = r->leat != NULL;
+    q->peer->clock_ahead_ns = r->leat ? q->middle_ns - r->leat->clock_micros * 1000 : 0;
     for (size_t i = 0; i < r->n_device_attributes && !s; i++) {
         add_device(t, r->device_attributes[i], q->peer->is_leat);
         r->device_attributes[i] = NULL;

@@ -4,6 +4,7 @@
 
 #include "cluster/ask.h"
 #include "cluster/master_int.h"
+#include "cluster/stats.h"
 #include "cluster/tensor_wire.h"
 #include "core/alloc.h"
 #include "proto/wire.h"
@@ -169,27 +170,11 @@ static void cancel_run(void *arg)
     run_unref(r);
 }
 
-static leat_status add_stats(leat_trace *t, const leat_wire_field *f)
+static leat_status add_stats(leat_trace *t, const leat_wire_field *f, int64_t offset_ns)
 {
     Leat__StepStats *p;
     LEAT_TRY(LEAT_GET(step_stats, f, &p));
-    for (size_t d = 0; d < p->n_dev_stats; d++)
-        for (size_t i = 0; i < p->dev_stats[d]->n_node_stats; i++) {
-            const Leat__NodeExecStats *n = p->dev_stats[d]->node_stats[i];
-            const char *eq = strstr(n->timeline_label, " = "), *op = eq ? eq + 3 : n->node_name;
-            int64_t start = n->all_start_nanos ? n->all_start_nanos : n->all_start_micros * 1000;
-            leat_trace_row row = {.name = leat_xstrdup(n->node_name),
-                                  .op = leat_xstrndup(op, strcspn(op, "(")),
-                                  .device = leat_xstrdup(p->dev_stats[d]->device),
-                                  .label = leat_xstrdup(n->timeline_label),
-                                  .start_ns = start,
-                                  .end_ns =
-                                      start + (n->all_end_rel_nanos ? n->all_end_rel_nanos
-                                                                    : n->all_end_rel_micros * 1000),
-                                  .bytes = n->n_memory ? n->memory[0]->total_bytes : 0,
-                                  .thread = (int)n->thread_id};
-            leat_trace_far_row(t, row);
-        }
+    leat_trace_add_stats(t, p, offset_ns);
     leat_proto_free(p);
     return NULL;
 }
@@ -203,7 +188,7 @@ static leat_status read_answer(far_run *r, const leat_incoming *in)
     char *message = NULL;
     while (leat_next_field(&c, &f, &s) && !s) {
         if (f.number == 2 && r->step->trace) {
-            s = add_stats(r->step->trace, &f);
+            s = add_stats(r->step->trace, &f, r->part->peer->clock_ahead_ns);
         } else if (f.number == 4 && r->step->trace) {
             void *bytes = leat_xmalloc(f.sub.left + 1);
             size_t n = f.sub.left;

@@ -17,7 +17,9 @@ typedef struct leat_peer {
     const char *job, *address;
     int task;
     leat_channel *channel; /* on gRPC */
-    bool is_leat;          /* it said so when a session was opened */
+    /* What it said when a session was opened. */
+    bool is_leat;
+    int64_t clock_ahead_ns; /* of our clock, against its; 0 where it does not say */
 } leat_peer;
 
 /* Opens channels, which connect when they are used. Copies what it is given. */

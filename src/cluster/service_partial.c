@@ -232,8 +232,7 @@ static leat_status read_request(run_request *q, const leat_incoming *in)
     return s;
 }
 
-static leat_status run(leat_client *c, leat_step_call *call, const run_request *q,
-                       leat_outgoing *o)
+static leat_status run(leat_client *c, leat_step_call *call, const run_request *q, leat_outgoing *o)
 {
     pthread_mutex_lock(&c->lock);
     callable *k = leat_map_get_n(&c->callables, &q->handle, sizeof(q->handle));

@@ -113,8 +113,62 @@ static void failing_task(void)
     pair_stop(&p);
 }
 
+/* The name of the same server by number is not known in this process: it is called over the wire.
+ */
+static leat_session *over_the_wire(leat_graph *g, const leat_server *server)
+{
+    char target[64];
+    leat_session *s = NULL;
+    snprintf(target, sizeof(target), "grpc://127.0.0.1%s",
+             strrchr(leat_server_target(server), ':'));
+    CHECK_OK(leat_session_open(g, &s, .target = target, .timeout_ms = 10000));
+    return s;
+}
+
+static void remote_session(void)
+{
+    pair p;
+    leat_tensor *v, *feed;
+    pair_start(&p);
+    leat_graph *g = leat_graph_new();
+    leat_out w, x = leat_placeholder(g, LEAT_FLOAT, leat_shape(-1)), y;
+    leat_with_device(g, "/job:ps/task:0") w = leat_variable(g, "w", leat_scalar(g, LEAT_FLOAT, 2));
+    leat_with_device(g, "/job:worker/task:0") y = leat_mul(w, x);
+    leat_session *s = over_the_wire(g, p.worker);
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH,
+                              LEAT_TARGET(leat_global_variables_initializer(g))));
+    CHECK_OK(leat_tensor_new(LEAT_FLOAT, leat_shape(1000), &feed));
+    float *f = leat_tensor_mutable(feed);
+    for (int i = 0; i < 1000; i++)
+        f[i] = (float)i;
+    CHECK_OK(leat_session_run(s, LEAT_FEED({x, feed}), LEAT_FETCH({y, &v}), LEAT_NO_TARGET));
+    CHECK(((const float *)leat_tensor_data(v))[999] == 1998);
+    leat_tensor_unref(v);
+    leat_metadata *m;
+    CHECK_OK(leat_session_run_with(s, &(leat_run_options){.metadata_out = &m}, LEAT_FEED({x, feed}),
+                                   LEAT_NO_FETCH, LEAT_TARGET(y)));
+    char *json;
+    CHECK_OK(leat_metadata_to_chrome(m, &json));
+    CHECK(strstr(json, "/job:ps/") && strstr(json, "/job:worker/"));
+    free(json);
+    leat_metadata_free(m);
+    leat_out z = leat_neg(y), parts[] = {y, z}; /* the graph has grown */
+    leat_partial *partial;
+    CHECK_OK(leat_session_partial(s, &x, 1, parts, 2, NULL, 0, &partial));
+    CHECK_OK(leat_partial_run(partial, LEAT_FEED({x, feed}), LEAT_FETCH({z, &v})));
+    CHECK(((const float *)leat_tensor_data(v))[1] == -2);
+    leat_tensor_unref(v);
+    leat_partial_free(partial);
+    CHECK_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(y)), INVALID_ARGUMENT,
+                "You must feed a value for placeholder");
+    leat_tensor_unref(feed);
+    leat_session_close(s);
+    leat_graph_free(g);
+    pair_stop(&p);
+}
+
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"one_task", one_task}, {"two_tasks", two_tasks},
-               {"failing_task", failing_task});
+               {"failing_task", failing_task}, {"remote_session", remote_session});
 }
