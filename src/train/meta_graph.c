@@ -8,6 +8,7 @@
 #include "core/strbuf.h"
 #include "graph/graphdef.h"
 #include "io/file.h"
+#include "io/slice.h"
 #include "proto/field.h"
 #include "proto/meta_graph.pb-c.h"
 #include "proto/wire.h"
@@ -39,6 +40,31 @@ static bool trainable(const leat_graph *g, leat_out v)
     return found;
 }
 
+static int64_t *dims_of(const int64_t *dims, int n)
+{
+    return memcpy(leat_new_array(int64_t, n ? n : 1), dims, sizeof(int64_t) * (size_t)n);
+}
+
+/* Which part of what variable v is; NULL if it is a whole one. */
+static leat_status slice_info(leat_out v, Leat__SaveSliceInfoDef **out)
+{
+    const char *name, *spec = leat_variable_slice(v, &name);
+    leat_shape whole, part;
+    leat_slice slice;
+    *out = NULL;
+    if (!spec)
+        return NULL;
+    LEAT_TRY(leat_slice_parse(spec, strlen(spec), &whole, &slice, &part));
+    Leat__SaveSliceInfoDef *d = MESSAGE(Leat__SaveSliceInfoDef, save_slice_info_def);
+    d->full_name = leat_xstrdup(name);
+    d->n_full_shape = d->n_var_offset = d->n_var_shape = (size_t)whole.rank;
+    d->full_shape = dims_of(whole.dim, whole.rank);
+    d->var_offset = dims_of(slice.start, whole.rank);
+    d->var_shape = dims_of(part.dim, whole.rank);
+    *out = d;
+    return NULL;
+}
+
 static leat_status variable_def(const leat_graph *g, leat_out v, ProtobufCBinaryData *out)
 {
     Leat__VariableDef *d = MESSAGE(Leat__VariableDef, variable_def);
@@ -49,7 +75,9 @@ static leat_status variable_def(const leat_graph *g, leat_out v, ProtobufCBinary
     d->is_resource = leat_variable_is_resource(v);
     d->trainable = trainable(g, leat_variable_ref(v));
     leat_strbuf b = {0};
-    leat_status s = leat_proto_pack(d, &b);
+    leat_status s = slice_info(v, &d->save_slice_info_def);
+    if (!s)
+        s = leat_proto_pack(d, &b);
     leat_proto_free(d);
     out->len = b.n;
     out->data = (uint8_t *)leat_strbuf_take(&b);

@@ -19,11 +19,20 @@ typedef struct item { /* a variable to be saved */
 } item;
 
 /* ---- What there is to save ---- */
+
+/* As TensorFlow sorts variables: by "w/part_1:0", so that part 10 comes before part 1. */
+static int by_variable(const char *x, const char *y)
+{
+    while (*x && *x == *y)
+        x++, y++;
+    return (*x ? *x : ':') - (*y ? *y : ':');
+}
+
 static int by_name(const void *a, const void *b)
 {
     const item *x = a, *y = b;
     int c = strcmp(x->name, y->name);
-    return c ? c : strcmp(x->slice, y->slice);
+    return c ? c : by_variable(x->var.node->name, y->var.node->name);
 }
 
 static int by_device(const void *a, const void *b)
@@ -39,10 +48,13 @@ static leat_status item_set(item *i, const leat_saver_var *v)
     LEAT_REQUIRE(v->var.node && leat_variable_find(v->var, &nodes), INVALID_ARGUMENT,
                  "%s cannot be saved: it is not a variable",
                  v->var.node ? v->var.node->name : "NULL");
+    const char *whole = leat_variable_name(v->var), *slice = v->slice;
+    if (!slice) /* a partitioned variable's is known */
+        slice = leat_variable_slice(v->var, &whole);
     i->var = leat_variable_ref(v->var);
-    i->value = nodes.resource || v->slice ? leat_variable_value(v->var) : i->var;
-    i->name = v->name ? v->name : leat_variable_name(v->var);
-    i->slice = v->slice ? v->slice : "";
+    i->value = nodes.resource || slice ? leat_variable_value(v->var) : i->var;
+    i->name = v->name ? v->name : whole;
+    i->slice = slice ? slice : "";
     leat_device_name d;
     LEAT_TRY(leat_device_name_parse(i->var.node->device, &d));
     leat_device_name_text(&d, i->device, sizeof(i->device));
@@ -72,7 +84,8 @@ static leat_status items_of(leat_graph *g, const leat_saver_options *o, item **o
     if (!s)
         qsort(items, (size_t)n, sizeof(*items), by_name);
     for (int i = 1; i < n && !s; i++)
-        if (by_name(&items[i - 1], &items[i]) == 0)
+        if (strcmp(items[i - 1].name, items[i].name) == 0 &&
+            strcmp(items[i - 1].slice, items[i].slice) == 0)
             s = leat_error(INVALID_ARGUMENT, "At least two variables have the same name: %s",
                            items[i].name);
     if (!s && n == 0 && !o->allow_empty)

@@ -371,6 +371,19 @@ static void saver(void)
     compare(g, "saver");
 }
 
+static void saver_slices(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_get_variable(g, "w", leat_shape_unknown(), .partitioner = leat_fixed_size_partitioner(12),
+                      .initial_value = leat_zeros(g, LEAT_FLOAT, leat_shape(30, 2)));
+    leat_saver_free(leat_saver_new(g));
+    leat_node *specs = leat_graph_find(g, "save/SaveV2/shape_and_slices");
+    const leat_string *v = leat_tensor_data(leat_node_tensor(specs, "value"));
+    CHECK_STR(v[0].data, "30 2 0,3:0,2");
+    CHECK_STR(v[1].data, "30 2 26,2:0,2");
+    compare(g, "saver_slices");
+}
+
 static void saver_sharded(void)
 {
     leat_graph *g = leat_graph_new();
@@ -386,9 +399,9 @@ static void saver_sharded(void)
 
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"saver", saver}, {"saver_sharded", saver_sharded}, {"adam", adam},
-               {"sgd_no_step", sgd_no_step}, {"others", others}, {"scopes", scopes},
-               {"partitioned", partitioned}, {"devices", devices}, {"averages", averages},
-               {"sparse", sparse}, {"dense", dense}, {"sync", sync_replicas},
-               {"sync_rows", sync_rows});
+    return RUN(argc, argv, {"saver", saver}, {"saver_slices", saver_slices},
+               {"saver_sharded", saver_sharded}, {"adam", adam}, {"sgd_no_step", sgd_no_step},
+               {"others", others}, {"scopes", scopes}, {"partitioned", partitioned},
+               {"devices", devices}, {"averages", averages}, {"sparse", sparse}, {"dense", dense},
+               {"sync", sync_replicas}, {"sync_rows", sync_rows});
 }

@@ -176,6 +176,11 @@ def saver():
     tf.summary.merge_all()
 
 
+def saver_slices():
+    tf.get_variable('w', initializer=tf.zeros([30, 2]), partitioner=tf.fixed_size_partitioner(12)).as_tensor()
+    tf.train.Saver()
+
+
 def saver_sharded():
     with tf.device('/job:ps/task:1'):
         net()
@@ -186,6 +191,6 @@ def saver_sharded():
     tf.train.Saver(sharded=True)
 
 
-for m in (saver, saver_sharded, sync, sync_rows, adam, sgd_no_step, others, scopes, partitioned, devices, averages,
+for m in (saver, saver_slices, saver_sharded, sync, sync_rows, adam, sgd_no_step, others, scopes, partitioned, devices, averages,
           sparse, dense):
     model(m)
