@@ -1,15 +1,18 @@
 /* server.c -- a task: a listener, and behind it worker and master.
  *
- * A server ends by itself when its job is done: a ps task, once sessions were open on it and the
- * last of them has been closed for a while (see leat_server_join).
+ * A server ends by itself when its job is done (leat_server_join): when every task of the other
+ * jobs has said that it is done, as tasks do when their servers are stopped, or has gone for good.
  */
 #include "cluster/server.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "cluster/ask.h"
 #include "cluster/service.h"
+#include "cluster/tensor_wire.h"
 #include "core/alloc.h"
 #include "core/log.h"
 #include "runtime/session_int.h"
@@ -27,7 +30,7 @@ struct leat_server {
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
     bool stopping, stopped;
-    int sessions; /* of this process, opened on it */
+    bool *done; /* by peer: it has said so, or is gone */
     leat_server *next;
 };
 
@@ -56,12 +59,110 @@ static void delist(leat_server *s)
     pthread_mutex_unlock(&servers.lock);
 }
 
+/* ---- Who is done ---- */
+
+#define DONE "/leat.PeerService/Done"
+enum { GONE_SECONDS = 60, PROBE_SECONDS = 5, SAY_SECONDS = 2 };
+
+static void mark_done(leat_server *s, const leat_peer *p)
+{
+    pthread_mutex_lock(&s->lock);
+    for (int i = 0; i < leat_peers_count(s->peers); i++)
+        if (leat_peers_at(s->peers, i) == p)
+            s->done[i] = true;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Field 1: the task that is done. */
+static leat_status peer_done(leat_server *s, const leat_incoming *in)
+{
+    leat_cursor c = leat_cursor_of(in);
+    leat_wire_field f;
+    leat_status status;
+    char *name = NULL;
+    while (leat_next_field(&c, &f, &status))
+        if (f.number == 1 && !name)
+            LEAT_TRY(leat_get_text(&f, &name));
+    leat_peer *p = name ? leat_peers_find(s->peers, name) : NULL;
+    if (p)
+        mark_done(s, p);
+    free(name);
+    return status;
+}
+
+/* Tells the tasks of other jobs, and waits a moment for them to hear it. */
+static void say_done(leat_server *s)
+{
+    int n = 0;
+    leat_question *q = leat_new_array(leat_question, leat_peers_count(s->peers) + 1);
+    for (int i = 0; i < leat_peers_count(s->peers); i++) {
+        leat_peer *p = leat_peers_at(s->peers, i);
+        if (strcmp(p->job, s->job) == 0 || !p->is_leat)
+            continue; /* TensorFlow's tasks never end */
+        q[n].peer = p;
+        leat_put_text(&q[n++].request.text, 1, leat_worker_task(s->worker));
+    }
+    leat_status status =
+        leat_ask_all(q, n, DONE, "Done", leat_now_ns() + INT64_C(1000000000) * SAY_SECONDS);
+    leat_status_free(status); /* who is not there need not know */
+    for (int i = 0; i < n; i++) {
+        leat_status_free(q[i].status);
+        free(q[i].reply);
+    }
+    free(q);
+}
+
+/* How many tasks of other jobs are not done; none of them, if nobody is. */
+static int left(const leat_server *s, bool *some_done)
+{
+    int n = 0;
+    *some_done = false;
+    for (int i = 0; i < leat_peers_count(s->peers); i++)
+        if (strcmp(leat_peers_at(s->peers, i)->job, s->job) != 0) {
+            n += !s->done[i];
+            *some_done |= s->done[i];
+        }
+    return n;
+}
+
+/* Some are done: those that have not answered for a minute will not come back. Takes and gives the
+ * lock. */
+static void probe(leat_server *s, int64_t *silent_since)
+{
+    pthread_mutex_unlock(&s->lock);
+    for (int i = 0; i < leat_peers_count(s->peers); i++) {
+        leat_peer *p = leat_peers_at(s->peers, i);
+        if (strcmp(p->job, s->job) == 0 || s->done[i])
+            continue;
+        void *reply = NULL;
+        size_t n;
+        leat_call_options o = {.deadline_ns = leat_now_ns() + INT64_C(1000000000)};
+        leat_status status = leat_channel_ask(p->channel, "/tensorflow.WorkerService/GetStatus",
+                                              &(leat_outgoing){0}, &o, &reply, &n);
+        if (!status || !silent_since[i])
+            silent_since[i] = leat_now_ns();
+        if (status && leat_now_ns() - silent_since[i] > INT64_C(1000000000) * GONE_SECONDS) {
+            LEAT_LOG(WARNING, "%s at %s has not answered for %d s and counts as gone", p->name,
+                     p->address, GONE_SECONDS);
+            mark_done(s, p);
+        }
+        leat_status_free(status);
+        free(reply);
+    }
+    pthread_mutex_lock(&s->lock);
+}
+
 static void handle(void *arg, leat_asked *a, const char *method, const leat_incoming *in)
 {
     leat_server *s = arg;
     if (leat_worker_serve(s->worker, a, method, in) ||
         leat_service_serve(s->service, a, method, in))
         return;
+    if (strcmp(method, DONE) == 0) {
+        leat_asked_reply(a, peer_done(s, in), &(leat_outgoing){0});
+        return;
+    }
     leat_asked_reply(a, leat_error(UNIMPLEMENTED, "This server has no method %s", method),
                      &(leat_outgoing){0});
 }
@@ -88,6 +189,7 @@ static leat_status start(leat_server *s)
                  s->job, leat_cluster_tasks(s->cluster, s->job));
     LEAT_TRY(leat_isa_check());
     LEAT_TRY(leat_peers_new(s->cluster, &s->options.security, &s->peers));
+    s->done = leat_new_array(bool, leat_peers_count(s->peers) + 1);
     s->worker = leat_worker_new(s->job, s->task, &s->options, s->peers);
     s->service = leat_service_new(s->worker, s->peers, s->options.max_sessions);
     LEAT_TRY(listen_there(s, address));
@@ -135,12 +237,20 @@ const char *leat_server_target(const leat_server *s)
 
 leat_status leat_server_join(leat_server *s)
 {
+    int64_t *silent_since = leat_new_array(int64_t, leat_peers_count(s->peers) + 1);
+    bool some_done;
     pthread_mutex_lock(&s->lock);
-    while (!s->stopping)
-        pthread_cond_wait(&s->changed, &s->lock);
-    while (!s->stopped)
+    while (!s->stopping && (left(s, &some_done) || !some_done)) {
+        struct timespec t;
+        clock_gettime(CLOCK_REALTIME, &t);
+        t.tv_sec += PROBE_SECONDS;
+        if (pthread_cond_timedwait(&s->changed, &s->lock, &t) && some_done)
+            probe(s, silent_since);
+    }
+    while (s->stopping && !s->stopped)
         pthread_cond_wait(&s->changed, &s->lock);
     pthread_mutex_unlock(&s->lock);
+    free(silent_since);
     return NULL;
 }
 
@@ -172,6 +282,8 @@ void leat_server_stop(leat_server *s, int64_t grace_ms)
     if (!first)
         return;
     delist(s);
+    if (s->listener)
+        say_done(s);
     if (s->worker && s->service)
         stop_parts(s, grace_ms);
     pthread_mutex_lock(&s->lock);
@@ -189,6 +301,7 @@ void leat_server_free(leat_server *s)
     leat_peers_free(s->peers); /* calls under way end, and with them what waits in the worker */
     leat_worker_free(s->worker);
     leat_cluster_free(s->cluster);
+    free(s->done);
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->changed);
     free(s);
