@@ -4,7 +4,8 @@
  *
  *     leat_monitored *ms;
  *     LEAT_TRY(leat_monitored_open(g, &ms, .master = leat_server_target(server),
- *                                  .is_chief = task == 0, .last_step = 20000));
+ *                                  .is_chief = task == 0, .checkpoint_dir = dir,
+ *                                  .last_step = 20000));
  *     while (!leat_monitored_should_stop(ms))
  *         LEAT_TRY(leat_monitored_run(ms, LEAT_FEED({x, images}), LEAT_NO_FETCH, LEAT_TARGET(train)));
  *     return leat_monitored_close(ms);
@@ -16,7 +17,9 @@
 #define LEAT_MONITORED_H
 
 #include <leat/coordinator.h>
+#include <leat/saver.h>
 #include <leat/session.h>
+#include <leat/summary.h>
 #include <leat/train.h>
 
 /* ---- Hooks: what is done around every run ----
@@ -61,10 +64,32 @@ LEAT_API leat_hook *leat_stop_at_step_hook_new(const leat_stop_at_step_options *
 #define leat_stop_at_step_hook(...)                                                                \
     leat_stop_at_step_hook_new(&(const leat_stop_at_step_options){__VA_ARGS__})
 
-/* Steps per second, to the log. */
+typedef struct leat_checkpoint_listener {
+    void *arg;
+    leat_status (*before_save)(void *arg, leat_session *s, int64_t step);
+    /* May ask to stop. */
+    leat_status (*after_save)(void *arg, leat_session *s, int64_t step, bool *stop);
+    leat_status (*end)(void *arg, leat_session *s, int64_t step);
+} leat_checkpoint_listener;
+typedef struct leat_checkpoint_hook_options {
+    const char *checkpoint_dir;
+    double save_secs;   /* exactly one of */
+    int64_t save_steps; /* them */
+    leat_saver *saver;  /* borrowed; NULL: one of all variables */
+    const char *checkpoint_basename; /* "model.ckpt" */
+    const leat_checkpoint_listener *listeners; /* copied */
+    int n_listeners;
+} leat_checkpoint_hook_options;
+LEAT_API leat_hook *leat_checkpoint_hook_new(const leat_checkpoint_hook_options *o);
+#define leat_checkpoint_hook(...)                                                                  \
+    leat_checkpoint_hook_new(&(const leat_checkpoint_hook_options){__VA_ARGS__})
+
+/* Steps per second, to the log and as a summary. */
 typedef struct leat_step_counter_options {
     int64_t every_n_steps; /* 100 */
     double every_n_secs;   /* instead */
+    const char *output_dir;
+    leat_summary_writer *writer; /* borrowed; instead of output_dir */
 } leat_step_counter_options;
 LEAT_API leat_hook *leat_step_counter_hook_new(const leat_step_counter_options *o);
 #define leat_step_counter_hook(...)                                                                \
@@ -89,6 +114,17 @@ typedef struct leat_nan_options {
 } leat_nan_options;
 LEAT_API leat_hook *leat_nan_hook_new(const leat_nan_options *o);
 #define leat_nan_hook(...) leat_nan_hook_new(&(const leat_nan_options){__VA_ARGS__})
+
+typedef struct leat_summary_hook_options {
+    leat_out summary_op; /* NULL node: all of the collection "summaries", merged */
+    int64_t save_steps;  /* exactly one of */
+    double save_secs;    /* them */
+    const char *output_dir;
+    leat_summary_writer *writer; /* borrowed; instead of output_dir */
+} leat_summary_hook_options;
+LEAT_API leat_hook *leat_summary_hook_new(const leat_summary_hook_options *o);
+#define leat_summary_hook(...)                                                                     \
+    leat_summary_hook_new(&(const leat_summary_hook_options){__VA_ARGS__})
 
 /* Run when all is done; the values of x are written through its `value` pointers. */
 typedef struct leat_final_ops_options {
@@ -116,6 +152,7 @@ typedef struct leat_scaffold {
     leat_out ready_for_local_init_op; /* the same, before local_init_op can run */
     leat_out local_init_op;           /* every task runs it for each session */
     leat_out summary_op;              /* the summary of the model */
+    leat_saver *saver;                /* borrowed; NULL: of all variables */
 } leat_scaffold;
 
 /* ---- Sessions ---- */
@@ -123,11 +160,17 @@ typedef struct leat_monitored leat_monitored; /* for one thread at a time */
 typedef struct leat_monitored_options {
     const char *master; /* "grpc://host:port"; "": in this process, which is the chief then */
     bool is_chief;      /* one task of a cluster is: it initialises, restores and saves */
+    const char *checkpoint_dir; /* NULL: nothing is saved, nothing restored */
+    const char *summary_dir;    /* checkpoint_dir */
     const leat_scaffold *scaffold;
     /* NULL-ended lists; the hooks are taken, also on failure. */
     leat_hook *const *hooks;
     leat_hook *const *chief_only_hooks;
     int64_t last_step, num_steps;  /* if set: a stop_at_step hook */
+    double save_checkpoint_secs;   /* 600; below 0: never */
+    int64_t save_checkpoint_steps; /* instead */
+    int64_t save_summaries_steps;  /* 100; below 0: never */
+    double save_summaries_secs;    /* instead */
     int64_t log_step_count_steps;  /* 100; below 0: never */
     double stop_grace_secs;        /* 120: for threads of the session to end */
     double max_wait_secs;          /* 7200: for other tasks, at the start and after a failure */
@@ -149,5 +192,55 @@ LEAT_API leat_coordinator *leat_monitored_coordinator(leat_monitored *ms);
 /* Calls the hooks' end (not after an error), ends threads and the session, frees all of it. Gives
  * the first error that no run has given. Of NULL does nothing. */
 LEAT_API leat_status leat_monitored_close(leat_monitored *ms) LEAT_MUST_CHECK;
+
+/* ---- The supervisor: TensorFlow's older way. The session is the program's to run; what saves and
+ * counts does so in threads of its own, by the clock. ----
+ *
+ *     LEAT_TRY(leat_supervisor_open(g, &sv, .is_chief = task == 0, .logdir = dir));
+ *     LEAT_TRY(leat_supervisor_session(sv, leat_server_target(server), &s));
+ *     while (!leat_supervisor_should_stop(sv) && step < n)
+ *         LEAT_TRY(leat_session_run(s, feeds, LEAT_FETCH({step, &v}), LEAT_TARGET(train)));
+ *     return leat_supervisor_close(sv);
+ */
+typedef struct leat_supervisor leat_supervisor;
+typedef struct leat_supervisor_options {
+    bool is_chief;
+    const char *logdir; /* for checkpoints and events; NULL: none are written */
+    const leat_scaffold *scaffold;
+    double save_model_secs;     /* 600; below 0: never */
+    double save_summaries_secs; /* 120; also of counting steps; below 0: never */
+    double max_wait_secs;       /* 7200: for other tasks */
+    double stop_grace_secs;     /* 120 */
+    const char *checkpoint_basename; /* "model.ckpt" */
+    const leat_session_options *config; /* its target does not count */
+    bool no_services; /* neither threads that save and count, nor queue runners are started */
+} leat_supervisor_options;
+#define leat_supervisor_open(g, sv_out, ...)                                                       \
+    leat_supervisor_open_with((g), &(const leat_supervisor_options){__VA_ARGS__}, (sv_out))
+/* Borrows g. Builds what is missing of the scaffold into it. */
+LEAT_API leat_status leat_supervisor_open_with(leat_graph *g,
+                                               const leat_supervisor_options *options,
+                                               leat_supervisor **sv_out) LEAT_MUST_CHECK;
+/* prepare_or_wait_for_session: the chief initialises or restores, others wait for it; then the
+ * services start. The session is the supervisor's, borrowed until the next call or the close. After
+ * UNAVAILABLE or ABORTED from a run, another call gives a new one. */
+LEAT_API leat_status leat_supervisor_session(leat_supervisor *sv, const char *master,
+                                             leat_session **session_out) LEAT_MUST_CHECK;
+LEAT_API bool leat_supervisor_should_stop(leat_supervisor *sv);
+LEAT_API void leat_supervisor_request_stop(leat_supervisor *sv, leat_status s); /* takes s */
+/* False if timeout_ms passed first; below 0: waits for ever. */
+LEAT_API bool leat_supervisor_wait_for_stop(leat_supervisor *sv, int64_t timeout_ms);
+/* Calls fn(arg) every interval_ms until all stop. After leat_supervisor_session. */
+LEAT_API leat_status leat_supervisor_loop(leat_supervisor *sv, int64_t interval_ms,
+                                          leat_thread_fn fn, void *arg) LEAT_MUST_CHECK;
+/* A summary that the program fetched itself; of this step, or the present one if it is below 0. */
+LEAT_API leat_status leat_supervisor_summary(leat_supervisor *sv, const leat_tensor *summary,
+                                             int64_t step) LEAT_MUST_CHECK;
+LEAT_API leat_coordinator *leat_supervisor_coordinator(leat_supervisor *sv);
+/* The global step, as it is now. */
+LEAT_API leat_status leat_supervisor_step(leat_supervisor *sv, int64_t *step_out) LEAT_MUST_CHECK;
+/* Stops all threads, closes the session, frees. Gives the error that they stopped for. Of NULL does
+ * nothing. */
+LEAT_API leat_status leat_supervisor_close(leat_supervisor *sv) LEAT_MUST_CHECK;
 
 #endif

@@ -36,6 +36,13 @@ bool leat_timer_mark(leat_timer *t, int64_t step, double *secs_out, int64_t *ste
 leat_status leat_hook_step(leat_graph *g, const char *hook, leat_out *step_out) LEAT_MUST_CHECK;
 leat_status leat_read_step(leat_session *s, leat_out step, int64_t *value_out) LEAT_MUST_CHECK;
 
+/* writer_cache.c: the writer of a directory; each get is followed by one put. */
+leat_status leat_writer_get(const char *dir, leat_summary_writer **out) LEAT_MUST_CHECK;
+leat_status leat_writer_put(leat_summary_writer *w) LEAT_MUST_CHECK; /* of NULL does nothing */
+
+/* Of a checkpoint hook that was made without one; borrowed. */
+void leat_checkpoint_hook_use(leat_hook *h, leat_saver *saver);
+
 void *leat_hook_new(size_t size, const leat_hook_ops *ops);
 
 #endif

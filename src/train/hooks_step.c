@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "core/alloc.h"
 #include "core/log.h"
 #include "train/hook_int.h"
 #include "train/session_manager.h"
@@ -79,12 +80,20 @@ leat_hook *leat_stop_at_step_hook_new(const leat_stop_at_step_options *o)
 typedef struct step_counter {
     leat_hook base;
     leat_timer timer;
+    char *dir;
+    leat_summary_writer *writer, *got; /* got: from the cache */
     leat_out step;
 } step_counter;
 
 static leat_status counter_begin(leat_hook *h, leat_graph *g)
 {
-    return leat_hook_step(g, "StepCounterHook", &((step_counter *)h)->step);
+    step_counter *p = (step_counter *)h;
+    LEAT_TRY(leat_hook_step(g, "StepCounterHook", &p->step));
+    if (p->writer || !p->dir)
+        return NULL;
+    LEAT_TRY(leat_writer_get(p->dir, &p->got));
+    p->writer = p->got;
+    return NULL;
 }
 
 static leat_status counter_before(leat_hook *h, leat_run_context *c)
@@ -105,7 +114,16 @@ static leat_status counter_after(leat_hook *h, leat_run_context *c)
         return NULL;
     double rate = (double)steps / (secs > 0 ? secs : 1e-9);
     LEAT_LOG(INFO, "global_step/sec: %g", rate);
-    return NULL;
+    return p->writer ? leat_summary_write_scalar(p->writer, "global_step/sec", (float)rate, step)
+                     : NULL;
+}
+
+static void counter_free(leat_hook *h)
+{
+    step_counter *p = (step_counter *)h;
+    leat_status_free(leat_writer_put(p->got));
+    free(p->dir);
+    free(p);
 }
 
 leat_hook *leat_step_counter_hook_new(const leat_step_counter_options *o)
@@ -114,10 +132,12 @@ leat_hook *leat_step_counter_hook_new(const leat_step_counter_options *o)
                                       .begin = counter_begin,
                                       .before_run = counter_before,
                                       .after_run = counter_after,
-                                      .free = free_plain};
+                                      .free = counter_free};
     step_counter *p = leat_hook_new(sizeof(*p), &ops);
     p->timer.every_secs = o->every_n_secs;
     p->timer.every_steps = o->every_n_secs > 0 ? 0 : o->every_n_steps > 0 ? o->every_n_steps : 100;
+    p->dir = o->output_dir ? leat_xstrdup(o->output_dir) : NULL;
+    p->writer = o->writer;
     return &p->base;
 }
 

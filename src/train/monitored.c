@@ -24,6 +24,33 @@ static void add_hooks(leat_monitored *ms, leat_hook *const *list)
         add_hook(ms, *list);
 }
 
+/* What the chief writes. */
+static void make_writers(leat_monitored *ms, const leat_monitored_options *o)
+{
+    const char *dir = o->summary_dir ? o->summary_dir : o->checkpoint_dir;
+    if (o->log_step_count_steps >= 0)
+        add_hook(ms, leat_step_counter_hook(.every_n_steps = o->log_step_count_steps,
+                                            .output_dir = dir));
+    int64_t steps = o->save_summaries_secs > 0 ? 0 : 100;
+    if (dir && (o->save_summaries_secs > 0 || o->save_summaries_steps >= 0))
+        add_hook(ms,
+                 leat_summary_hook(.output_dir = dir, .summary_op = ms->maker.scaffold.summary_op,
+                                   .save_secs = o->save_summaries_secs,
+                                   .save_steps = o->save_summaries_steps > 0
+                                                     ? o->save_summaries_steps
+                                                     : steps));
+    if (o->checkpoint_dir && (o->save_checkpoint_steps > 0 || o->save_checkpoint_secs >= 0)) {
+        double secs = o->save_checkpoint_steps > 0 ? 0 : 600;
+        ms->checkpointer =
+            leat_checkpoint_hook(.checkpoint_dir = o->checkpoint_dir,
+                                 .saver = ms->maker.scaffold.saver,
+                                 .save_steps = o->save_checkpoint_steps,
+                                 .save_secs =
+                                     o->save_checkpoint_secs > 0 ? o->save_checkpoint_secs : secs);
+        add_hook(ms, ms->checkpointer);
+    }
+}
+
 /* In TensorFlow's order; but synchronous replicas come first, so that rounds have ended when the
  * others are told of the end. */
 static void make_hooks(leat_monitored *ms, const leat_monitored_options *o)
@@ -35,8 +62,8 @@ static void make_hooks(leat_monitored *ms, const leat_monitored_options *o)
     else
         for (leat_hook *const *h = o->chief_only_hooks; h && *h; h++)
             leat_hook_free(*h);
-    if (ms->chief && o->log_step_count_steps >= 0)
-        add_hook(ms, leat_step_counter_hook(.every_n_steps = o->log_step_count_steps));
+    if (ms->chief)
+        make_writers(ms, o);
     if (o->last_step > 0 || o->num_steps > 0)
         add_hook(ms, leat_stop_at_step_hook(.last_step = o->last_step, .num_steps = o->num_steps));
     add_hooks(ms, o->hooks);
@@ -48,6 +75,11 @@ static leat_status begin(leat_monitored *ms)
     for (int i = 0; i < ms->n_hooks; i++)
         if (ms->hooks[i]->ops->begin)
             LEAT_TRY(ms->hooks[i]->ops->begin(ms->hooks[i], ms->g));
+    /* Now all variables are there. */
+    if (ms->checkpoint_dir && !ms->maker.scaffold.saver)
+        ms->maker.scaffold.saver = ms->saver = leat_saver_new(ms->g);
+    if (ms->checkpointer)
+        leat_checkpoint_hook_use(ms->checkpointer, ms->saver);
     return leat_scaffold_finish(ms->g, &ms->maker.scaffold);
 }
 
@@ -56,6 +88,8 @@ static void release(leat_monitored *ms)
     for (int i = 0; i < ms->n_hooks; i++)
         leat_hook_free(ms->hooks[i]);
     leat_run_context_release(&ms->run);
+    leat_saver_free(ms->saver);
+    free(ms->checkpoint_dir);
     leat_cancellation_free(ms->cancellation);
     free(ms->hooks);
     free(ms->target);
@@ -79,6 +113,10 @@ leat_status leat_monitored_open_with(leat_graph *g, const leat_monitored_options
     ms->maker.max_wait_secs = o->max_wait_secs > 0 ? o->max_wait_secs : 7200;
     ms->run.max_wait_secs = ms->maker.max_wait_secs;
     ms->cancellation = leat_cancellation_new();
+    if (o->checkpoint_dir && ms->chief) {
+        ms->checkpoint_dir = leat_xstrdup(o->checkpoint_dir);
+        ms->maker.checkpoint_dir = ms->checkpoint_dir;
+    }
     make_hooks(ms, o);
     leat_status e = begin(ms);
     if (!e)

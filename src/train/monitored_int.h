@@ -10,7 +10,9 @@ struct leat_monitored {
     leat_session_maker maker;
     bool chief;
     double stop_grace_secs;
-    char *target;
+    char *target, *checkpoint_dir;
+    leat_saver *saver;       /* made here */
+    leat_hook *checkpointer; /* the hook that saves, if it was made here */
 
     leat_hook **hooks; /* owned; called in this order */
     int n_hooks, cap_hooks;

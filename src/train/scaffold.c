@@ -53,15 +53,9 @@ static leat_out default_ready_for_local_init(leat_graph *g)
     return and_resources(g, names);
 }
 
-/* All of the collection "summaries" in one; a NULL node if it is empty. */
 static leat_out default_summary(leat_graph *g)
 {
-    int n;
-    leat_out *all = leat_collection(g, "summaries", NULL, &n), y = {0};
-    if (n > 0)
-        leat_with_name(g, "Merge") y = LEAT_OPN("MergeSummary", all, n);
-    free(all);
-    return y;
+    return leat_merge_all_summaries(g);
 }
 
 static leat_status get_or_make(leat_graph *g, const char *collection,

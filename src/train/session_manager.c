@@ -149,11 +149,27 @@ static leat_status local_init(const wait *w, leat_session *s, char **why_not)
 
 /* ---- The chief ---- */
 
+static leat_status restore(const leat_session_maker *m, leat_session *s, bool *restored)
+{
+    char *path =
+        m->scaffold.saver && m->checkpoint_dir ? leat_latest_checkpoint(m->checkpoint_dir) : NULL;
+    *restored = path != NULL;
+    if (!path)
+        return NULL;
+    LEAT_LOG(INFO, "Restoring parameters from %s", path);
+    leat_status e = leat_saver_restore(m->scaffold.saver, s, path);
+    if (!e)
+        e = leat_saver_recover(m->scaffold.saver, m->checkpoint_dir);
+    free(path);
+    return e;
+}
+
 static leat_status initialize(const wait *w, leat_session *s)
 {
     const leat_session_maker *m = w->m;
     const leat_scaffold *f = &m->scaffold;
     char *missing = NULL;
+    bool restored = false;
     if (m->keep_live) {
         LEAT_TRY(leat_session_ready(s, f->ready_for_local_init_op, left(w), &missing));
         if (!missing && f->ready_for_local_init_op.node) {
@@ -163,6 +179,9 @@ static leat_status initialize(const wait *w, leat_session *s)
         }
         free(missing);
     }
+    LEAT_TRY(restore(m, s, &restored));
+    if (restored)
+        return NULL;
     LEAT_REQUIRE(f->init_op.node || f->init_fn || f->local_init_op.node, FAILED_PRECONDITION,
                  "Model is not initialized and no init_op or init_fn or local_init_op was given");
     LEAT_TRY(run_op(s, f->init_op, f->init_feeds, left(w)));

@@ -7,13 +7,14 @@
 
 /* Builds what is missing of a scaffold, as TensorFlow's Scaffold.finalize: from the collections
  * "init_op", "ready_op", "ready_for_local_init_op", "local_init_op", "summary_op" where they have
- * one, else anew, and puts it there. */
+ * one, else anew, and puts it there. The saver is the caller's to make. */
 leat_status leat_scaffold_finish(leat_graph *g, leat_scaffold *s) LEAT_MUST_CHECK;
 
 typedef struct leat_session_maker {
     leat_graph *g;
     leat_session_options config;
-    leat_scaffold scaffold; /* finished */
+    leat_scaffold scaffold;     /* finished */
+    const char *checkpoint_dir; /* NULL: nothing is restored */
     double max_wait_secs;
     bool keep_live; /* a model whose variables all have values is taken as it is */
     /* What ends a wait early, or NULL. */

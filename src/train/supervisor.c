@@ -1,0 +1,264 @@
+/* supervisor.c -- a session, and threads that save the model, write summaries and count steps while
+ * the program runs it. TensorFlow's Supervisor; but it looks often for a model to be ready, and
+ * synchronous replicas start with the session. */
+#include <leat/monitored.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/alloc.h"
+#include "core/log.h"
+#include "core/strbuf.h"
+#include "train/hook_int.h"
+#include "train/session_manager.h"
+#include "train/sync_run.h"
+
+struct leat_supervisor {
+    leat_graph *g;
+    leat_session_maker maker;
+    leat_supervisor_options o;
+    bool chief;
+    char *logdir, *path, *target;
+    leat_saver *saver; /* made here, or NULL */
+    leat_summary_writer *writer;
+    leat_out step; /* a NULL node: none */
+    leat_out tokens;
+    leat_session *session;
+    leat_coordinator *coord;
+    leat_sync_run *sync;
+    int64_t counted; /* steps, and when */
+    double counted_at;
+};
+
+/* ---- Opening ---- */
+
+static void copy_options(leat_supervisor *sv, const leat_supervisor_options *o)
+{
+    sv->o = *o;
+    sv->chief = o->is_chief;
+    sv->maker.g = sv->g;
+    if (o->config)
+        sv->maker.config = *o->config;
+    if (o->scaffold)
+        sv->maker.scaffold = *o->scaffold;
+    sv->maker.max_wait_secs = o->max_wait_secs > 0 ? o->max_wait_secs : 7200;
+    sv->o.stop_grace_secs = o->stop_grace_secs > 0 ? o->stop_grace_secs : 120;
+    if (o->save_model_secs == 0)
+        sv->o.save_model_secs = 600;
+    if (o->save_summaries_secs == 0)
+        sv->o.save_summaries_secs = 120;
+    if (o->logdir) {
+        leat_strbuf path = {0};
+        leat_strbuf_printf(&path, "%s/%s", o->logdir,
+                           o->checkpoint_basename ? o->checkpoint_basename : "model.ckpt");
+        sv->path = leat_strbuf_take(&path);
+        sv->logdir = leat_xstrdup(o->logdir);
+        sv->maker.checkpoint_dir = sv->logdir;
+    }
+}
+
+static leat_status build(leat_supervisor *sv)
+{
+    leat_sync *y = leat_sync_of(sv->g);
+    LEAT_TRY(leat_graph_status(sv->g));
+    leat_status_free(leat_hook_step(sv->g, "Supervisor", &sv->step));
+    if (y)
+        sv->tokens = leat_sync_tokens(y, y->aggregate);
+    if (sv->logdir && !sv->maker.scaffold.saver)
+        sv->maker.scaffold.saver = sv->saver = leat_saver_new(sv->g, .allow_empty = true);
+    return leat_scaffold_finish(sv->g, &sv->maker.scaffold);
+}
+
+leat_status leat_supervisor_open_with(leat_graph *g, const leat_supervisor_options *o,
+                                      leat_supervisor **sv_out)
+{
+    leat_supervisor *sv = leat_new(leat_supervisor);
+    sv->g = g;
+    copy_options(sv, o);
+    sv->coord = leat_coordinator_new();
+    leat_status e = build(sv);
+    if (e) {
+        leat_status_free(leat_supervisor_close(sv));
+        return e;
+    }
+    *sv_out = sv;
+    return NULL;
+}
+
+/* ---- Services: each is called by the clock, in a thread of its own ---- */
+
+static leat_status save_model(void *arg)
+{
+    leat_supervisor *sv = arg;
+    int64_t step = -1;
+    if (sv->step.node)
+        LEAT_TRY(leat_read_step(sv->session, sv->step, &step));
+    LEAT_LOG(INFO, "Saving checkpoint to path %s", sv->path);
+    LEAT_TRY(leat_saver_save(sv->maker.scaffold.saver, sv->session, sv->path, step, NULL));
+    return sv->writer ? leat_summary_write_mark(sv->writer, LEAT_SESSION_CHECKPOINT, sv->path,
+                                                step < 0 ? 0 : step)
+                      : NULL;
+}
+
+static leat_status save_summaries(void *arg)
+{
+    leat_supervisor *sv = arg;
+    leat_tensor *t = NULL;
+    LEAT_TRY(leat_session_run(sv->session, LEAT_NO_FEED,
+                              LEAT_FETCH({sv->maker.scaffold.summary_op, &t}), LEAT_NO_TARGET));
+    leat_status e = leat_supervisor_summary(sv, t, -1);
+    leat_tensor_unref(t);
+    return e;
+}
+
+static leat_status count_steps(void *arg)
+{
+    leat_supervisor *sv = arg;
+    int64_t step = 0;
+    double now = leat_now();
+    LEAT_TRY(leat_read_step(sv->session, sv->step, &step));
+    double rate = (double)(step - sv->counted) / (now > sv->counted_at ? now - sv->counted_at : 1);
+    bool first = sv->counted_at == 0;
+    sv->counted = step;
+    sv->counted_at = now;
+    if (first)
+        return NULL;
+    LEAT_LOG(INFO, "%s/sec: %g", leat_variable_name(sv->step), rate);
+    return leat_summary_write_scalar(sv->writer, "global_step/sec", (float)rate, step);
+}
+
+static leat_status start_services(leat_supervisor *sv)
+{
+    int64_t summaries_ms = (int64_t)(sv->o.save_summaries_secs * 1000);
+    LEAT_TRY(leat_start_queue_runners(sv->g, sv->session, sv->coord));
+    if (!sv->chief || !sv->logdir)
+        return NULL;
+    if (!sv->writer)
+        LEAT_TRY(leat_writer_get(sv->logdir, &sv->writer));
+    LEAT_TRY(leat_summary_write_graph(sv->writer, sv->g, 0));
+    LEAT_TRY(leat_summary_write_mark(sv->writer, LEAT_SESSION_START, NULL, 0));
+    if (sv->o.save_summaries_secs > 0 && sv->maker.scaffold.summary_op.node)
+        LEAT_TRY(leat_coordinator_loop(sv->coord, "summaries", summaries_ms, save_summaries, sv));
+    if (sv->o.save_summaries_secs > 0 && sv->step.node)
+        LEAT_TRY(leat_coordinator_loop(sv->coord, "step counter", summaries_ms, count_steps, sv));
+    if (sv->o.save_model_secs > 0)
+        LEAT_TRY(leat_coordinator_loop(sv->coord, "checkpoints",
+                                       (int64_t)(sv->o.save_model_secs * 1000), save_model, sv));
+    return NULL;
+}
+
+/* ---- The session ---- */
+
+/* Ends what runs on the session, and the session. */
+static leat_status drop(leat_supervisor *sv)
+{
+    leat_sync_stop(sv->sync);
+    sv->sync = NULL;
+    leat_coordinator_request_stop(sv->coord, NULL);
+    leat_status e =
+        leat_coordinator_join(sv->coord, .grace_ms = (int64_t)(sv->o.stop_grace_secs * 1000),
+                              .ignore_live_threads = true);
+    if (sv->session)
+        leat_session_close(sv->session);
+    sv->session = NULL;
+    return e;
+}
+
+static leat_status start(leat_supervisor *sv)
+{
+    LEAT_TRY(sv->chief ? leat_session_prepare(&sv->maker, &sv->session)
+                       : leat_session_wait(&sv->maker, &sv->session));
+    sv->maker.keep_live = true;
+    if (leat_sync_of(sv->g))
+        LEAT_TRY(leat_sync_start(
+            leat_sync_of(sv->g), sv->session, sv->coord,
+            &(leat_sync_start_options){
+                .chief = sv->chief, .tokens = sv->tokens, .max_wait_secs = sv->maker.max_wait_secs},
+            &sv->sync));
+    return sv->o.no_services ? NULL : start_services(sv);
+}
+
+leat_status leat_supervisor_session(leat_supervisor *sv, const char *master,
+                                    leat_session **session_out)
+{
+    if (sv->session) {
+        leat_status_free(drop(sv));
+        leat_coordinator_clear_stop(sv->coord);
+    }
+    free(sv->target);
+    sv->target = leat_xstrdup(master ? master : "");
+    sv->maker.config.target = sv->target;
+    sv->chief = sv->o.is_chief || !sv->target[0];
+    sv->counted_at = 0;
+    leat_status e = start(sv);
+    if (e) {
+        leat_status_free(drop(sv));
+        leat_coordinator_clear_stop(sv->coord);
+        return e;
+    }
+    *session_out = sv->session;
+    return NULL;
+}
+
+/* ---- While it runs ---- */
+
+bool leat_supervisor_should_stop(leat_supervisor *sv)
+{
+    return leat_coordinator_should_stop(sv->coord);
+}
+
+void leat_supervisor_request_stop(leat_supervisor *sv, leat_status s)
+{
+    leat_coordinator_request_stop(sv->coord, s);
+}
+
+bool leat_supervisor_wait_for_stop(leat_supervisor *sv, int64_t timeout_ms)
+{
+    return leat_coordinator_wait_for_stop(sv->coord, timeout_ms);
+}
+
+leat_status leat_supervisor_loop(leat_supervisor *sv, int64_t interval_ms, leat_thread_fn fn,
+                                 void *arg)
+{
+    return leat_coordinator_loop(sv->coord, "loop", interval_ms, fn, arg);
+}
+
+leat_coordinator *leat_supervisor_coordinator(leat_supervisor *sv)
+{
+    return sv->coord;
+}
+
+leat_status leat_supervisor_step(leat_supervisor *sv, int64_t *step_out)
+{
+    LEAT_REQUIRE(sv->session && sv->step.node, FAILED_PRECONDITION,
+                 "There is no session yet, or the graph has no global step");
+    return leat_read_step(sv->session, sv->step, step_out);
+}
+
+leat_status leat_supervisor_summary(leat_supervisor *sv, const leat_tensor *summary, int64_t step)
+{
+    LEAT_REQUIRE(sv->writer, FAILED_PRECONDITION,
+                 "Writing a summary requires a summary writer: the chief has one, with a logdir.");
+    if (step < 0 && sv->step.node)
+        LEAT_TRY(leat_supervisor_step(sv, &step));
+    return leat_summary_write(sv->writer, summary, step < 0 ? 0 : step);
+}
+
+leat_status leat_supervisor_close(leat_supervisor *sv)
+{
+    if (!sv)
+        return NULL;
+    if (sv->sync)
+        leat_sync_finish(sv->sync);
+    leat_status e = drop(sv);
+    if (sv->writer)
+        e = leat_status_first(e, leat_summary_write_mark(sv->writer, LEAT_SESSION_STOP, NULL, 0));
+    e = leat_status_first(e, leat_writer_put(sv->writer));
+    leat_saver_free(sv->saver);
+    leat_coordinator_free(sv->coord);
+    free(sv->logdir);
+    free(sv->path);
+    free(sv->target);
+    free(sv);
+    return e;
+}

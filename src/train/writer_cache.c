@@ -1,0 +1,63 @@
+/* writer_cache.c -- one writer of events for a directory, shared by all hooks of the process:
+ * TensorBoard looks at the newest file of a directory alone. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "train/hook_int.h"
+
+typedef struct entry {
+    char *dir;
+    leat_summary_writer *writer;
+    int users;
+} entry;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards entries */
+static entry *entries;
+static int n_entries, cap_entries;
+
+leat_status leat_writer_get(const char *dir, leat_summary_writer **out)
+{
+    leat_status e = NULL;
+    pthread_mutex_lock(&lock);
+    int i = 0;
+    while (i < n_entries && strcmp(entries[i].dir, dir) != 0)
+        i++;
+    if (i == n_entries) {
+        entry fresh = {0};
+        e = leat_summary_writer_open(dir, &fresh.writer);
+        if (!e) {
+            fresh.dir = leat_xstrdup(dir);
+            leat_grow(entries, n_entries, cap_entries);
+            entries[n_entries++] = fresh;
+        }
+    }
+    if (!e) {
+        entries[i].users++;
+        *out = entries[i].writer;
+    }
+    pthread_mutex_unlock(&lock);
+    return e;
+}
+
+leat_status leat_writer_put(leat_summary_writer *w)
+{
+    leat_status e = NULL;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; w && i < n_entries; i++) {
+        if (entries[i].writer != w || --entries[i].users > 0)
+            continue;
+        free(entries[i].dir);
+        entries[i] = entries[--n_entries];
+        e = leat_summary_writer_close(w);
+        break;
+    }
+    if (n_entries == 0) {
+        free(entries);
+        entries = NULL;
+        cap_entries = 0;
+    }
+    pthread_mutex_unlock(&lock);
+    return e;
+}
