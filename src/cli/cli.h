@@ -39,6 +39,9 @@ int cli_finish(const char *command, leat_status s);
 leat_status cli_read_file(const char *path, char **bytes_out, size_t *size_out) LEAT_MUST_CHECK;
 /* A GraphDef, binary or text, by the file's name or its contents. */
 leat_status cli_read_graph(const char *path, leat_graph *g, size_t *size_out) LEAT_MUST_CHECK;
+/* What is in a file, to standard output. text: all of it, as text. */
+leat_status cli_show_graph(const char *path, bool text) LEAT_MUST_CHECK;
+leat_status cli_show_events(const char *path, bool text) LEAT_MUST_CHECK;
 /* NumPy's .npy files. */
 leat_status cli_npy_read(const char *path, leat_tensor **tensor_out) LEAT_MUST_CHECK;
 leat_status cli_npy_write(const char *path, const leat_tensor *t) LEAT_MUST_CHECK;

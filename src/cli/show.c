@@ -1,181 +1,194 @@
-/* show.c -- leat show: what is in a file. */
+/* show.c -- leat show: what is in a file. Finds out what it is; shows checkpoints and records.
+ * show_graph.c and show_events.c have the rest. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli.h"
 
-typedef struct count {
-    const char *what;
-    int n;
-} count;
-
-static int by_count(const void *a, const void *b)
+/* ---- Checkpoints ---- */
+static leat_status show_tensor(leat_checkpoint *c, const char *name)
 {
-    const count *x = a, *y = b;
-    return x->n != y->n ? y->n - x->n : strcmp(x->what, y->what);
+    leat_tensor *t;
+    LEAT_TRY(leat_checkpoint_read(c, name, &t));
+    leat_shape s = leat_tensor_shape(t);
+    char *text = leat_tensor_text(t, -1);
+    printf("%s  %s %s\n%s\n", name, leat_dtype_name(leat_tensor_dtype(t)), leat_shape_show(&s).s,
+           text);
+    free(text);
+    leat_tensor_unref(t);
+    return NULL;
 }
 
-static int by_name(const void *a, const void *b)
+static leat_status show_checkpoint(const char *prefix, const char *tensor)
 {
-    return strcmp(((const count *)a)->what, ((const count *)b)->what);
-}
-
-/* Counts what(node) over all nodes and prints it, the most frequent first. */
-static void print_counts(const leat_graph *g, const char *title,
-                         const char *(*what)(const leat_node *n), const char *empty)
-{
-    int n = leat_graph_nodes(g), k = 0;
-    count *v = calloc((size_t)n + 1, sizeof(*v));
-    if (!v)
-        abort();
-    for (int i = 0; i < n; i++)
-        v[i] = (count){what(leat_graph_node(g, i)), 1};
-    qsort(v, (size_t)n, sizeof(*v), by_name);
+    leat_checkpoint *c;
+    LEAT_TRY(leat_checkpoint_open(prefix, &c));
+    leat_status s = NULL;
+    double elements = 0, bytes = 0;
+    int n = leat_checkpoint_count(c);
     for (int i = 0; i < n; i++) {
-        if (k && strcmp(v[k - 1].what, v[i].what) == 0)
-            v[k - 1].n++;
-        else
-            v[k++] = v[i];
+        const leat_checkpoint_entry *e = leat_checkpoint_at(c, i);
+        double count = (double)leat_shape_count(&e->shape);
+        elements += count;
+        bytes += count * (double)leat_dtype_size(e->dtype);
     }
-    qsort(v, (size_t)k, sizeof(*v), by_count);
-    printf("%s\n", title);
-    for (int i = 0; i < k; i++)
-        printf("  %6d  %s\n", v[i].n, v[i].what[0] ? v[i].what : empty);
-    free(v);
-}
-
-static void print_tensor(leat_out x)
-{
-    leat_shape s = leat_out_shape(x);
-    printf("  %s  %s %s\n", leat_node_name(x.node), leat_dtype_name(leat_out_dtype(x)),
-           leat_shape_show(&s).s);
-}
-
-static bool is_op(const leat_node *n, const char *op)
-{
-    return strcmp(leat_node_op(n), op) == 0;
-}
-
-static void print_inputs(const leat_graph *g)
-{
-    bool some = false;
-    for (int i = 0; i < leat_graph_nodes(g); i++) {
-        leat_node *n = leat_graph_node(g, i);
-        if (!is_op(n, "Placeholder") && !is_op(n, "PlaceholderWithDefault"))
-            continue;
-        printf("%s", some ? "" : "inputs\n");
-        print_tensor((leat_out){n, 0});
-        some = true;
-    }
-}
-
-static void print_variables(const leat_graph *g)
-{
-    int n_vars = 0;
-    double bytes = 0;
-    for (int i = 0; i < leat_graph_nodes(g); i++) {
-        leat_node *n = leat_graph_node(g, i);
-        if (!is_op(n, "VariableV2") && !is_op(n, "Variable") && !is_op(n, "VarHandleOp"))
-            continue;
-        leat_shape s = leat_node_shape(n, "shape");
-        leat_dtype t = leat_node_type(n, "dtype");
-        printf("%s  %s  %s %s\n", n_vars++ ? "" : "variables\n", leat_node_name(n),
-               leat_dtype_name(t), leat_shape_show(&s).s);
-        int64_t elements = leat_shape_count(&s);
-        bytes += elements > 0 ? (double)elements * (double)leat_dtype_size(t) : 0;
-    }
-    if (n_vars)
-        printf("  %d variables, %.0f bytes\n", n_vars, bytes);
-}
-
-/* Nodes that no other uses. */
-static void print_outputs(const leat_graph *g)
-{
-    int n = leat_graph_nodes(g);
-    bool some = false;
-    char *used = calloc((size_t)n + 1, 1);
-    if (!used)
-        abort();
-    for (int pass = 0; pass < 2; pass++)
+    if (tensor) {
+        s = show_tensor(c, tensor);
+    } else {
+        printf("%s: checkpoint, %d tensors, %.0f elements, %.0f bytes\n", prefix, n, elements,
+               bytes);
         for (int i = 0; i < n; i++) {
-            leat_node *x = leat_graph_node(g, i);
-            for (int k = 0; pass == 0 && k < leat_node_inputs(x); k++)
-                used[leat_node_index(leat_node_input(x, k).node)] = 1;
-            for (int k = 0; pass == 0 && k < leat_node_controls(x); k++)
-                used[leat_node_index(leat_node_control(x, k))] = 1;
-            if (pass == 0 || used[i])
-                continue;
-            printf("%s", some ? "" : "outputs\n");
-            if (leat_node_outputs(x) > 0)
-                print_tensor((leat_out){x, 0});
-            else
-                printf("  %s  (%s)\n", leat_node_name(x), leat_node_op(x));
-            some = true;
+            const leat_checkpoint_entry *e = leat_checkpoint_at(c, i);
+            printf("  %s  %s %s", e->name, leat_dtype_name(e->dtype), leat_shape_show(&e->shape).s);
+            printf(e->slices ? ", %d slices\n" : "\n", e->slices);
         }
-    free(used);
-}
-
-static double constant_bytes(const leat_graph *g)
-{
-    double bytes = 0;
-    for (int i = 0; i < leat_graph_nodes(g); i++) {
-        const leat_node *n = leat_graph_node(g, i);
-        const leat_tensor *t = is_op(n, "Const") ? leat_node_tensor(n, "value") : NULL;
-        bytes += t ? (double)leat_tensor_bytes(t) : 0;
     }
-    return bytes;
-}
-
-static void print_summary(const leat_graph *g, const char *path, size_t size)
-{
-    printf("%s: GraphDef, %zu bytes, %d nodes, %.0f bytes of constants\n", path, size,
-           leat_graph_nodes(g), constant_bytes(g));
-    print_inputs(g);
-    print_outputs(g);
-    print_variables(g);
-    print_counts(g, "ops", leat_node_op, "");
-    print_counts(g, "devices", leat_node_device, "(any)");
-}
-
-static leat_status show(const char *path, bool text)
-{
-    leat_graph *g = leat_graph_new();
-    size_t size = 0;
-    char *all = NULL;
-    leat_status s = cli_read_graph(path, g, &size);
-    if (!s && text)
-        s = leat_graph_to_text(g, &all);
-    if (!s && text)
-        printf("%s", all);
-    else if (!s)
-        print_summary(g, path, size);
-    free(all);
-    leat_graph_free(g);
+    leat_checkpoint_free(c);
     return s;
+}
+
+/* ---- Records ---- */
+static leat_status show_records(const char *path, leat_record_reader *r)
+{
+    const void *bytes;
+    size_t n, least = SIZE_MAX, most = 0;
+    long long count = 0;
+    double total = 0;
+    leat_status s;
+    while (!(s = leat_record_next(r, &bytes, &n))) {
+        count++;
+        total += (double)n;
+        least = n < least ? n : least;
+        most = n > most ? n : most;
+    }
+    printf("%s: TFRecord, %lld records", path, count);
+    if (count)
+        printf(" of %zu to %zu bytes, %.0f bytes in all", least, most, total);
+    printf("\n");
+    if (leat_status_code(s) != LEAT_OUT_OF_RANGE)
+        return leat_status_prefix(s, "%s: ", path);
+    leat_status_free(s);
+    return NULL;
+}
+
+/* True if it is a file of records with at least one; then shows it. */
+static bool is_records(const char *path, leat_status *s)
+{
+    leat_record_reader *r;
+    const void *bytes;
+    size_t n;
+    leat_status bad = leat_record_reader_open(path, LEAT_RECORD_AUTO, &r);
+    if (!bad) {
+        bad = leat_record_next(r, &bytes, &n);
+        leat_record_reader_free(r);
+    }
+    bool yes = !bad;
+    leat_status_free(bad);
+    if (!yes)
+        return false;
+    *s = leat_record_reader_open(path, LEAT_RECORD_AUTO, &r);
+    if (!*s) {
+        *s = show_records(path, r);
+        leat_record_reader_free(r);
+    }
+    return true;
+}
+
+/* ---- Which is it? ---- */
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), m = strlen(end);
+    return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+static bool is_directory(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool is_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
+static leat_status show_directory(const char *path, const char *tensor)
+{
+    char *newest = leat_latest_checkpoint(path);
+    LEAT_REQUIRE(newest, NOT_FOUND, "%s: a directory without a checkpoint", path);
+    leat_status s = show_checkpoint(newest, tensor);
+    free(newest);
+    return s;
+}
+
+/* model.ckpt-7 of model.ckpt-7.index and model.ckpt-7.data-00000-of-00001; NULL if it is neither.
+ */
+static char *prefix_of(const char *path)
+{
+    const char *data = strstr(path, ".data-");
+    size_t n = ends_with(path, ".index") ? strlen(path) - 6 : data ? (size_t)(data - path) : 0;
+    return n ? strndup(path, n) : NULL;
+}
+
+static leat_status show(const char *path, bool text, const char *tensor)
+{
+    leat_status s = NULL;
+    char *prefix = prefix_of(path);
+    if (prefix) {
+        s = show_checkpoint(prefix, tensor);
+        free(prefix);
+        return s;
+    }
+    if (is_directory(path))
+        return show_directory(path, tensor);
+    if (tensor || (!is_file(path) && leat_checkpoint_exists(path)))
+        return show_checkpoint(path, tensor);
+    if (ends_with(path, ".pb") || ends_with(path, ".pbtxt"))
+        return cli_show_graph(path, text);
+    if (strstr(path, "tfevents"))
+        return cli_show_events(path, text);
+    if (is_records(path, &s))
+        return s;
+    leat_checkpoint *c;
+    s = is_file(path) ? leat_checkpoint_open(path, &c) : leat_error(NOT_FOUND, "none");
+    if (!s) {
+        leat_checkpoint_free(c);
+        return show_checkpoint(path, NULL);
+    }
+    leat_status_free(s);
+    return cli_show_graph(path, text);
 }
 
 static int run(int argc, char **argv)
 {
     bool text = false;
+    const char *tensor = NULL;
     cli_values rest = {0};
-    const cli_option options[] = {{.name = "text", .given = &text}, {0}};
+    const cli_option options[] = {
+        {.name = "text", .given = &text}, {.name = "tensor", .value = &tensor}, {0}};
     int code = 2;
     if (!cli_parse(argc, argv, options, &rest))
         code = 2;
     else if (rest.n != 1)
         code = cli_bad_use("show", "wants one file");
     else
-        code = cli_finish("show", show(rest.v[0], text));
+        code = cli_finish("show", show(rest.v[0], text, tensor));
     cli_values_free(&rest);
     return code;
 }
 
 const cli_command cli_show = {
     .name = "show",
-    .summary = "show what is in a file (a GraphDef)",
-    .usage = "usage: leat show FILE [--text]\n\n"
-             "Says what a GraphDef (.pb, .pbtxt) has: inputs, outputs, variables, ops, devices.\n\n"
-             "  --text   print it in text form instead\n",
+    .summary = "show what is in a file (graph, checkpoint, events, records)",
+    .usage =
+        "usage: leat show FILE [--text] [--tensor NAME]\n\n"
+        "A GraphDef (.pb, .pbtxt): inputs, outputs, variables, ops, devices. A checkpoint (its\n"
+        "prefix, its .index, or a directory, whose newest is taken): tensors. An event file: what\n"
+        "was summarized, how often, the last values. A TFRecord file: how many records.\n\n"
+        "  --text         all of a graph as text; each event of an event file\n"
+        "  --tensor NAME  the values of one tensor of a checkpoint\n",
     .run = run,
 };

@@ -132,6 +132,35 @@ static void shows(void)
     end();
 }
 
+/* Files of the other kinds, made by TensorFlow (tests/io/data). */
+static void shows_files(void)
+{
+    static const struct {
+        const char *args;
+        int code;
+        const char *words;
+    } rows[] = {
+        {"kinds", 0, "kinds: checkpoint, 17 tensors"},
+        {"kinds.index", 0, "strings  string [2,2]"},
+        {"merged.data-00001-of-00002", 0, "part  float [10,4], 3 slices"},
+        {"kinds --tensor scalar", 0, "scalar  int64 []\n7\n"},
+        {"kinds --tensor none", 1, "Key none not found in checkpoint"},
+        {"v1", 0, "part  float [10,4]"},
+        {"gzip.tfrecord", 0, "TFRecord, 4 records of 0 to 1280 bytes"},
+        {"events.out.tfevents.0000000001.host", 0,
+         "loss  scalar, 1 times, steps 3 to 3, last: 0.5"},
+        {"events.out.tfevents.0000000001.host --text", 0, "step 4  session  START"},
+        {"", 1, "a directory without a checkpoint"},
+    };
+    begin();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char args[700];
+        snprintf(args, sizeof(args), "show %s/tests/io/data/%s", LEAT_SOURCE_DIR, rows[i].args);
+        check("leat", args, rows[i].code, rows[i].words);
+    }
+    end();
+}
+
 static void runs(void)
 {
     begin();
@@ -199,6 +228,6 @@ static void models(void)
 
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"bad_use", bad_use}, {"shows", shows}, {"runs", runs},
-               {"model_flags", model_flags}, {"models", models});
+    return RUN(argc, argv, {"bad_use", bad_use}, {"shows", shows}, {"shows_files", shows_files},
+               {"runs", runs}, {"model_flags", model_flags}, {"models", models});
 }
