@@ -2,14 +2,32 @@
  * to wait. */
 #include <stdlib.h>
 
+#include "cluster/shm.h"
 #include "cluster/transport_int.h"
 #include "core/alloc.h"
 #include "core/threadpool.h"
 
 void leat_channel_free(leat_channel *c)
 {
-    if (c)
-        c->ops->free(c);
+    if (!c)
+        return;
+    for (leat_channel *f = c->fast, *was; f; f = was) {
+        was = f->was;
+        f->ops->free(f);
+    }
+    c->ops->free(c);
+}
+
+leat_status leat_channel_use_shm(leat_channel *c, const leat_shm_name *name, const char *address,
+                                 const char *peer)
+{
+    leat_channel *f;
+    LEAT_TRY(leat_channel_open_shm(name, address, peer, &f));
+    f->was = __atomic_load_n(&c->fast, __ATOMIC_ACQUIRE);
+    while (!__atomic_compare_exchange_n(&c->fast, &f->was, f, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE))
+        ;
+    return NULL;
 }
 
 void leat_channel_call(leat_channel *c, const char *method, leat_outgoing *request,
@@ -17,6 +35,9 @@ void leat_channel_call(leat_channel *c, const char *method, leat_outgoing *reque
                        leat_call **call_out)
 {
     static const leat_call_options none;
+    leat_channel *fast = __atomic_load_n(&c->fast, __ATOMIC_ACQUIRE);
+    if (fast && leat_channel_shm_lives(fast))
+        c = fast;
     c->ops->call(c, method, request, options ? options : &none, fn, arg, call_out);
 }
 
@@ -38,6 +59,12 @@ bool leat_asked_on_gone(leat_asked *a, void (*fn)(void *arg), void *arg)
 const char *leat_asked_peer(const leat_asked *a)
 {
     return a->ops->peer(a);
+}
+
+void leat_asked_leave(leat_asked *a)
+{
+    if (a->ops->leave)
+        a->ops->leave(a);
 }
 
 typedef struct waiting {

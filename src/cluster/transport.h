@@ -48,6 +48,9 @@ typedef struct leat_incoming {
     const leat_slice *slices;
     int n;
     size_t size; /* of all */
+    /* If not NULL, the slices lie in it, and who takes a reference (leat_buffer_ref) may use them
+     * for longer: a tensor need not be copied out. Then slices that were tensors are aligned. */
+    struct leat_buffer *owner;
 } leat_incoming;
 /* A place in it, for hand codecs. */
 typedef struct leat_cursor {
@@ -120,6 +123,9 @@ void leat_asked_reply(leat_asked *a, leat_status s, leat_outgoing *reply);
  * reply; false if that has happened already. After leat_asked_reply it does not run any more, and
  * is not running. */
 bool leat_asked_on_gone(leat_asked *a, void (*fn)(void *arg), void *arg);
+/* A handler that is going to block, or to work for milliseconds, says so first, from its thread:
+ * another one takes the next call at once instead of a moment later. */
+void leat_asked_leave(leat_asked *a);
 const char *leat_asked_peer(const leat_asked *a); /* "ipv4:127.0.0.1:40312"; until the reply */
 
 #endif

@@ -13,6 +13,8 @@ typedef struct leat_channel_ops {
 } leat_channel_ops;
 struct leat_channel {
     const leat_channel_ops *ops;
+    leat_channel *fast; /* by shared memory, or NULL: calls go there while it lives; atomic */
+    leat_channel *was;  /* of a fast one: what was in its place before */
 };
 
 struct leat_call {
@@ -23,6 +25,7 @@ typedef struct leat_asked_ops {
     void (*reply)(leat_asked *a, leat_status s, leat_outgoing *reply);
     bool (*on_gone)(leat_asked *a, void (*fn)(void *arg), void *arg);
     const char *(*peer)(const leat_asked *a);
+    void (*leave)(leat_asked *a); /* NULL: nothing to do */
 } leat_asked_ops;
 struct leat_asked {
     const leat_asked_ops *ops;

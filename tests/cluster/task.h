@@ -31,6 +31,14 @@ static inline task task_start(const char *role, const char *arg)
     return (task){pid, fdopen(p[0], "r")};
 }
 
+/* Returns when it has stopped. */
+static inline void task_pause(task *t)
+{
+    int status;
+    kill(t->pid, SIGSTOP);
+    waitpid(t->pid, &status, WUNTRACED);
+}
+
 static inline void task_end(task *t)
 {
     kill(t->pid, SIGKILL);

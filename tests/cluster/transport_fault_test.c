@@ -169,7 +169,7 @@ static void stopped(void)
     open_channel(address);
     result r;
     park(&r);
-    kill(t.pid, SIGSTOP);
+    task_pause(&t);
     CHECK_ERROR(ask("/test/Echo", 300, false), DEADLINE_EXCEEDED, "did not answer in time");
     int64_t begin = leat_now_ns();
     leat_event_wait(&r.done, 0);

@@ -62,5 +62,5 @@ leat_incoming leat_bytes_received(grpc_byte_buffer *b)
         }
         grpc_byte_buffer_reader_destroy(&r);
     }
-    return (leat_incoming){v, n, size};
+    return (leat_incoming){v, n, size, NULL};
 }

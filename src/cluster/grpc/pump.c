@@ -113,7 +113,7 @@ static grpc_event next_event(void)
         int64_t end = leat_now_ns() + SPIN_NS;
         do {
             e = grpc_completion_queue_next(queue, gpr_inf_past(GPR_CLOCK_MONOTONIC), NULL);
-        } while (e.type == GRPC_QUEUE_TIMEOUT && leat_now_ns() < end);
+        } while (e.type == GRPC_QUEUE_TIMEOUT && leat_spin_goes_on(end));
         leat_spin_end();
     }
     int64_t at = __atomic_load_n(&every_at, __ATOMIC_RELAXED);

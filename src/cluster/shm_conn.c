@@ -1,0 +1,310 @@
+/* shm_conn.c -- a connection's life, and the thread that reads it. */
+#define _GNU_SOURCE
+#include "cluster/shm_conn.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cluster/shm_send.h"
+#include "core/alloc.h"
+#include "core/buffer.h"
+#include "core/spin.h"
+#include "core/threadpool.h"
+
+enum {
+    METHOD_MAX = 256,
+    SEGMENTS_MAX = 1 << 20,
+    STRIDE = 256 << 10, /* the writer is told of what was read at least so often */
+    SMALL = 4096,       /* messages up to here are copied to the stack */
+};
+
+/* ---- Threads and references ---- */
+bool leat_conn_thread(leat_conn *c, void *(*fn)(void *conn))
+{
+    pthread_t t;
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_mutex_lock(&c->refs_lock);
+    bool ok = pthread_create(&t, &attr, fn, c) == 0;
+    c->threads += ok;
+    c->refs += ok;
+    pthread_mutex_unlock(&c->refs_lock);
+    pthread_attr_destroy(&attr);
+    return ok;
+}
+
+void leat_conn_thread_ends(leat_conn *c)
+{
+    pthread_mutex_lock(&c->refs_lock);
+    if (--c->threads == 0)
+        pthread_cond_broadcast(&c->no_threads);
+    pthread_mutex_unlock(&c->refs_lock);
+    leat_conn_unref(c);
+}
+
+void leat_conn_ref(leat_conn *c)
+{
+    pthread_mutex_lock(&c->refs_lock);
+    c->refs++;
+    pthread_mutex_unlock(&c->refs_lock);
+}
+
+void leat_conn_unref(leat_conn *c)
+{
+    pthread_mutex_lock(&c->refs_lock);
+    int left = --c->refs;
+    pthread_mutex_unlock(&c->refs_lock);
+    if (left)
+        return;
+    leat_conn_drop_unsent(c);
+    leat_rings_release(&c->rings);
+    close(c->socket);
+    pthread_mutex_destroy(&c->lock);
+    pthread_mutex_destroy(&c->refs_lock);
+    pthread_mutex_destroy(&c->send_lock);
+    pthread_cond_destroy(&c->no_threads);
+    pthread_cond_destroy(&c->more);
+    c->ops->released(c);
+}
+
+/* ---- Reading ---- */
+static void look_up(leat_conn *c)
+{
+    __atomic_store_n(&c->alarm, 0, __ATOMIC_SEQ_CST);
+    if (__atomic_exchange_n(&c->chores, 0, __ATOMIC_SEQ_CST))
+        c->ops->chores(c);
+}
+
+/* False if the connection has ended. What the other one sent before he went is read, still. */
+static bool read_bytes(leat_conn *c, void *to, uint64_t n)
+{
+    leat_ring *r = &c->rings.in;
+    for (uint64_t told = r->at; n;) {
+        int64_t ready = leat_ring_ready(r);
+        uint32_t end = __atomic_load_n(&c->end, __ATOMIC_SEQ_CST);
+        if (ready < 0)
+            leat_conn_finish(c, LEAT_CONN_GARBAGE);
+        if (ready < 0 || end > LEAT_CONN_CLOSED || (end && !ready))
+            return false;
+        if (!ready) {
+            leat_ring_tell_read(r);
+            leat_ring_await_bytes(r, &c->alarm);
+            if (__atomic_load_n(&c->alarm, __ATOMIC_SEQ_CST))
+                look_up(c);
+            continue;
+        }
+        uint64_t here = n < STRIDE ? n : STRIDE;
+        here = here < (uint64_t)ready ? here : (uint64_t)ready;
+        if (to) {
+            leat_ring_get(r, to, here);
+            to = (char *)to + here;
+        } else {
+            r->at += here;
+        }
+        n -= here;
+        if (r->at - told >= STRIDE) {
+            leat_ring_tell_read(r);
+            told = r->at;
+        }
+    }
+    return true;
+}
+
+/* A frame that was read. */
+typedef struct letter {
+    leat_frame frame;
+    char method[METHOD_MAX + 1];
+    uint64_t few_lengths[8], *lengths;
+    leat_slice few_slices[8], *slices;
+    leat_buffer *buffer; /* of large ones */
+    leat_incoming in;
+    bool too_large; /* its bytes were passed over */
+    _Alignas(64) uint8_t small[SMALL];
+} letter;
+
+static void release(letter *l)
+{
+    leat_buffer_unref(l->buffer);
+    if (l->lengths != l->few_lengths)
+        free(l->lengths);
+    if (l->slices != l->few_slices)
+        free(l->slices);
+}
+
+/* The bytes, each segment at a place of its own that suits a tensor. */
+static bool read_segments(leat_conn *c, letter *l)
+{
+    const leat_frame *f = &l->frame;
+    uint64_t sum = 0, place = 0;
+    for (uint32_t i = 0; i < f->segments; i++) {
+        if (l->lengths[i] > f->size - sum) {
+            leat_conn_finish(c, LEAT_CONN_GARBAGE);
+            return false;
+        }
+        sum += l->lengths[i];
+        place = ((place + LEAT_ALIGN - 1) & ~(uint64_t)(LEAT_ALIGN - 1)) + l->lengths[i];
+    }
+    if (sum != f->size) {
+        leat_conn_finish(c, LEAT_CONN_GARBAGE);
+        return false;
+    }
+    l->too_large = f->size > (uint64_t)c->max_message;
+    if (!l->too_large && place > SMALL)
+        l->too_large = !(l->buffer = leat_buffer_try(NULL, LEAT_UINT8, place));
+    if (l->too_large)
+        return read_bytes(c, NULL, f->size);
+    uint8_t *to = l->buffer ? l->buffer->data : l->small;
+    place = 0;
+    for (uint32_t i = 0; i < f->segments; i++) {
+        place = (place + LEAT_ALIGN - 1) & ~(uint64_t)(LEAT_ALIGN - 1);
+        if (!read_bytes(c, to + place, l->lengths[i]))
+            return false;
+        l->slices[i] = (leat_slice){to + place, l->lengths[i]};
+        place += l->lengths[i];
+    }
+    l->in = (leat_incoming){l->slices, (int)f->segments, f->size, l->buffer};
+    return true;
+}
+
+static bool read_letter(leat_conn *c, letter *l)
+{
+    l->buffer = NULL;
+    l->lengths = l->few_lengths;
+    l->slices = l->few_slices;
+    l->too_large = false;
+    if (!read_bytes(c, &l->frame, sizeof l->frame))
+        return false;
+    const leat_frame *f = &l->frame;
+    if (f->kind < LEAT_FRAME_REQUEST || f->kind > LEAT_FRAME_PONG || f->method > METHOD_MAX ||
+        f->segments > SEGMENTS_MAX) {
+        leat_conn_finish(c, LEAT_CONN_GARBAGE);
+        return false;
+    }
+    l->method[f->method] = 0;
+    if (f->segments > 8) {
+        l->lengths = leat_new_array(uint64_t, f->segments);
+        l->slices = leat_new_array(leat_slice, f->segments);
+    }
+    bool ok = read_bytes(c, l->method, f->method) &&
+              read_bytes(c, l->lengths, f->segments * sizeof(uint64_t)) && read_segments(c, l);
+    if (ok)
+        leat_ring_tell_read(&c->rings.in);
+    else
+        release(l);
+    return ok;
+}
+
+/* False if another thread reads now. */
+static bool work(leat_conn *c, letter *l, uint64_t number)
+{
+    __atomic_fetch_add(&c->frames, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&c->heard_ns, leat_now_ns(), __ATOMIC_RELAXED);
+    __atomic_store_n(&c->pinged_ns, 0, __ATOMIC_RELAXED);
+    if (l->frame.kind >= LEAT_FRAME_PING) {
+        if (l->frame.kind == LEAT_FRAME_PING)
+            leat_conn_send(c, &(leat_frame){.kind = LEAT_FRAME_PONG}, "", NULL);
+        release(l);
+        return true;
+    }
+    uint64_t busy = 2 * number + 1;
+    __atomic_store_n(&c->seat, busy, __ATOMIC_SEQ_CST);
+    leat_watch_busy();
+    c->ops->frame(c, &l->frame, l->method, l->too_large ? NULL : &l->in);
+    release(l);
+    return __atomic_compare_exchange_n(&c->seat, &busy, 2 * number, false, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_SEQ_CST);
+}
+
+static void *read_on(void *arg)
+{
+    leat_conn *c = arg;
+    letter l;
+    pthread_setname_np(pthread_self(), "leat-shm-read");
+    uint64_t number = __atomic_load_n(&c->seat, __ATOMIC_SEQ_CST) / 2;
+    bool mine = true;
+    while (mine && read_letter(c, &l))
+        mine = work(c, &l, number);
+    if (mine) {
+        leat_conn_finish(c, LEAT_CONN_CLOSED);
+        c->ops->ended(c);
+        for (look_up(c); !__atomic_load_n(&c->closing, __ATOMIC_SEQ_CST); look_up(c))
+            leat_futex_wait(&c->alarm, 0, 0);
+    }
+    leat_conn_thread_ends(c);
+    return NULL;
+}
+
+static void start_reader(leat_conn *c)
+{
+    while (!leat_conn_thread(c, read_on))
+        usleep(10000); /* no thread is to be had: without one nothing would ever be read */
+}
+
+void leat_conn_leave(leat_conn *c)
+{
+    uint64_t seat = __atomic_load_n(&c->seat, __ATOMIC_SEQ_CST);
+    if (seat % 2 && __atomic_compare_exchange_n(&c->seat, &seat, seat + 1, false, __ATOMIC_SEQ_CST,
+                                                __ATOMIC_SEQ_CST))
+        start_reader(c);
+}
+
+/* ---- Beginning and end ---- */
+void leat_conn_start(leat_conn *c, const leat_conn_ops *ops, int socket, leat_ring_pair rings,
+                     int64_t max_message)
+{
+    c->ops = ops;
+    c->socket = socket;
+    c->rings = rings;
+    c->max_message = max_message;
+    c->refs = 1;
+    c->heard_ns = leat_now_ns();
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_mutex_init(&c->refs_lock, NULL);
+    pthread_mutex_init(&c->send_lock, NULL);
+    pthread_cond_init(&c->no_threads, NULL);
+    pthread_cond_init(&c->more, NULL);
+    leat_watch_add(c);
+    start_reader(c);
+}
+
+void leat_conn_call_reader(leat_conn *c)
+{
+    __atomic_store_n(&c->chores, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&c->alarm, 1, __ATOMIC_SEQ_CST);
+    leat_ring_wake_reader(&c->rings.in);
+    if (__atomic_load_n(&c->end, __ATOMIC_SEQ_CST))
+        leat_futex_wake(&c->alarm, 1);
+}
+
+void leat_conn_finish(leat_conn *c, leat_conn_end why)
+{
+    uint32_t lives = LEAT_CONN_LIVES;
+    if (!__atomic_compare_exchange_n(&c->end, &lives, why, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST))
+        return;
+    shutdown(c->socket, SHUT_RDWR);
+    __atomic_store_n(&c->alarm, 1, __ATOMIC_SEQ_CST);
+    leat_ring_wake_reader(&c->rings.in);
+    leat_ring_wake_writer(&c->rings.out);
+    pthread_mutex_lock(&c->send_lock);
+    pthread_cond_broadcast(&c->more);
+    pthread_mutex_unlock(&c->send_lock);
+}
+
+void leat_conn_close(leat_conn *c)
+{
+    leat_watch_remove(c);
+    leat_conn_finish(c, LEAT_CONN_LEFT);
+    __atomic_store_n(&c->closing, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&c->alarm, 1, __ATOMIC_SEQ_CST);
+    leat_ring_wake_reader(&c->rings.in);
+    leat_futex_wake(&c->alarm, 1);
+    pthread_mutex_lock(&c->refs_lock);
+    while (c->threads)
+        pthread_cond_wait(&c->no_threads, &c->refs_lock);
+    pthread_mutex_unlock(&c->refs_lock);
+}

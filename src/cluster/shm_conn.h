@@ -1,0 +1,108 @@
+/* shm_conn.h -- one connection through shared memory: frames there and back.
+ *
+ * 1. A frame is a header, a method's name, the lengths of its segments, and their bytes. Text and
+ *    tensors are segments of their own, so that a tensor's bytes are aligned where they arrive.
+ * 2. One thread at a time reads, and works on what it read in place. When it leaves (or does not
+ *    come back for a millisecond or two, which shm_watch.c sees) another one goes on reading.
+ * 3. Nobody waits to send: what does not fit is left to the connection's writing thread.
+ * 4. What fails, is cancelled or is late is put on the list of chores and done by the reading
+ *    thread, never by whoever found it out.
+ */
+#ifndef LEAT_CLUSTER_SHM_CONN_H
+#define LEAT_CLUSTER_SHM_CONN_H
+
+#include <pthread.h>
+
+#include "cluster/shm_ring.h"
+#include "cluster/transport_int.h"
+
+typedef enum leat_frame_kind {
+    LEAT_FRAME_REQUEST = 1,
+    LEAT_FRAME_REPLY,
+    LEAT_FRAME_ERROR, /* its bytes are the message */
+    LEAT_FRAME_CANCEL,
+    LEAT_FRAME_PING,
+    LEAT_FRAME_PONG,
+} leat_frame_kind;
+
+/* As it stands in the ring. */
+typedef struct leat_frame {
+    uint32_t kind, code;       /* code: of an error */
+    uint64_t id;               /* of the call */
+    uint64_t size;             /* of all segments */
+    uint32_t segments, method; /* how many; bytes of the name */
+} leat_frame;
+
+typedef enum leat_conn_end {
+    LEAT_CONN_LIVES,
+    LEAT_CONN_CLOSED,  /* the other one is gone */
+    LEAT_CONN_SILENT,  /* does not even answer a ping */
+    LEAT_CONN_GARBAGE, /* sent nonsense */
+    LEAT_CONN_LEFT,    /* by ourselves */
+} leat_conn_end;
+
+typedef struct leat_conn leat_conn;
+typedef struct leat_conn_ops {
+    /* In the thread that reads. method is "" but for requests. */
+    void (*frame)(leat_conn *c, const leat_frame *f, const char *method, const leat_incoming *in);
+    void (*chores)(leat_conn *c);   /* after leat_conn_call_reader */
+    void (*ended)(leat_conn *c);    /* once; nothing comes any more */
+    void (*released)(leat_conn *c); /* the last reference is gone: frees what holds c */
+    /* By the watch, now and then, and at the times that leat_watch_at was told of: quick. */
+    void (*tick)(leat_conn *c, int64_t now_ns);
+} leat_conn_ops;
+
+struct leat_conn {
+    const leat_conn_ops *ops;
+    int socket;
+    leat_ring_pair rings;
+    int64_t max_message;
+    leat_conn *next, **link;     /* among the watched: shm_watch.c */
+    uint32_t alarm;              /* the reader is to look up from the ring: chores, or the end */
+    uint32_t end;                /* leat_conn_end; atomic */
+    uint32_t chores, closing;    /* atomic */
+    int64_t heard_ns, pinged_ns; /* atomic; 0: no ping is under way */
+    uint64_t seat;   /* atomic: number of the reading thread * 2, + 1 while it works on a frame */
+    uint64_t frames; /* atomic: that were read */
+    uint64_t seen;   /* frames when the watch last looked; the watch's own */
+    pthread_mutex_t lock;      /* for what holds c; before those that follow */
+    pthread_mutex_t refs_lock; /* refs, threads; taken last */
+    pthread_cond_t no_threads;
+    int refs, threads;
+    pthread_mutex_t send_lock; /* rings.out and what follows */
+    struct leat_unsent *unsent, *unsent_last;
+    pthread_cond_t more; /* is unsent */
+    bool writer;         /* there is a writing thread */
+    bool garbled;        /* atomic: the reader tells nonsense */
+};
+
+/* Takes socket and rings; starts to read. refs is 1. */
+void leat_conn_start(leat_conn *c, const leat_conn_ops *ops, int socket, leat_ring_pair rings,
+                     int64_t max_message);
+void leat_conn_ref(leat_conn *c);
+void leat_conn_unref(leat_conn *c);
+/* Takes what is in o; o may be NULL. Lost if the connection has ended. */
+void leat_conn_send(leat_conn *c, const leat_frame *f, const char *method, leat_outgoing *o);
+void leat_conn_call_reader(leat_conn *c);
+void leat_conn_finish(leat_conn *c, leat_conn_end why); /* the first reason counts */
+/* Ends it and waits until its threads are gone. Not from one of them. */
+void leat_conn_close(leat_conn *c);
+/* Another thread is to read while the one that reads works on its frame. */
+void leat_conn_leave(leat_conn *c);
+
+/* ---- The watch: one thread of the process, for all connections (shm_watch.c) ---- */
+void leat_watch_add(leat_conn *c); /* sees the end of its socket, calls tick */
+void leat_watch_remove(leat_conn *c);
+void leat_watch_busy(void);        /* a thread begins to work on a frame: see 2 */
+void leat_watch_at(int64_t at_ns); /* tick then, at the latest */
+/* on_caller(arg) runs whenever somebody is at the door. */
+typedef struct leat_door {
+    int socket;
+    void (*on_caller)(void *arg);
+    void *arg;
+    struct leat_door *next;
+} leat_door;
+void leat_watch_door(leat_door *d);
+void leat_watch_no_door(leat_door *d); /* on_caller is not running any more */
+
+#endif

@@ -1,0 +1,240 @@
+/* shm_watch.c -- one thread that watches all connections of the process: sockets that end, doors
+ * that are knocked at, times that come, and reading threads that do not come back from their work.
+ *
+ * It ticks every millisecond while frames come, so that a thread which begins to work need not wake
+ * it; after a while without frames it sleeps, and the next one wakes it.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cluster/shm_conn.h"
+#include "core/threadpool.h"
+
+enum { QUIET_TICKS = 100 };
+static const int64_t TICK_NS = INT64_C(5000000000);
+
+static pthread_mutex_t users_lock = PTHREAD_MUTEX_INITIALIZER; /* users; held at start and end */
+static int users;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* what follows; before a connection's */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static leat_conn *conns;
+static leat_door *doors, *answering;
+static bool runs, quits;
+static int poller = -1, bell = -1;
+
+static int ticking;  /* atomic */
+static int64_t next; /* atomic: when to tick all connections */
+
+static void ring(void)
+{
+    uint64_t one = 1;
+    if (write(bell, &one, sizeof one) < 0)
+        return; /* it is rung already */
+}
+
+void leat_watch_busy(void)
+{
+    if (!__atomic_load_n(&ticking, __ATOMIC_SEQ_CST) &&
+        !__atomic_exchange_n(&ticking, 1, __ATOMIC_SEQ_CST))
+        ring();
+}
+
+void leat_watch_at(int64_t at_ns)
+{
+    int64_t was = __atomic_load_n(&next, __ATOMIC_SEQ_CST);
+    while (at_ns < was)
+        if (__atomic_compare_exchange_n(&next, &was, at_ns, false, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_SEQ_CST)) {
+            ring();
+            return;
+        }
+}
+
+/* A thread that works on the same frame as at the last tick is left behind. True if any frame came
+ * since. The lock is held. */
+static bool look_at_seats(void)
+{
+    bool any = false;
+    for (leat_conn *c = conns; c; c = c->next) {
+        uint64_t frames = __atomic_load_n(&c->frames, __ATOMIC_RELAXED);
+        bool working = __atomic_load_n(&c->seat, __ATOMIC_SEQ_CST) % 2;
+        any |= working || frames != c->seen;
+        if (working && frames == c->seen)
+            leat_conn_leave(c);
+        c->seen = frames;
+    }
+    return any;
+}
+
+static void on_event(void *who)
+{
+    pthread_mutex_lock(&lock);
+    for (leat_conn *c = conns; c; c = c->next)
+        if (c == who) {
+            char byte; /* nothing is ever said here but goodbye */
+            ssize_t n = recv(c->socket, &byte, 1, MSG_DONTWAIT);
+            if (n >= 0 || (errno != EAGAIN && errno != EINTR))
+                leat_conn_finish(c, n > 0 ? LEAT_CONN_GARBAGE : LEAT_CONN_CLOSED);
+        }
+    for (leat_door *d = doors; d; d = d->next)
+        if (d == who) {
+            answering = d;
+            pthread_mutex_unlock(&lock);
+            d->on_caller(d->arg);
+            pthread_mutex_lock(&lock);
+            answering = NULL;
+            pthread_cond_broadcast(&changed);
+            break;
+        }
+    pthread_mutex_unlock(&lock);
+}
+
+static void tick_all(int64_t now)
+{
+    __atomic_store_n(&next, now + TICK_NS, __ATOMIC_SEQ_CST);
+    pthread_mutex_lock(&lock);
+    for (leat_conn *c = conns; c; c = c->next)
+        c->ops->tick(c, now);
+    pthread_mutex_unlock(&lock);
+}
+
+static int timeout_ms(void)
+{
+    if (__atomic_load_n(&ticking, __ATOMIC_SEQ_CST))
+        return 1;
+    int64_t left = __atomic_load_n(&next, __ATOMIC_SEQ_CST) - leat_now_ns();
+    return left <= 0 ? 0 : (int)(left / 1000000) + 1;
+}
+
+static void *watch(void *unused)
+{
+    pthread_setname_np(pthread_self(), "leat-shm-watch");
+    int quiet = 0;
+    for (bool on = true; on;) {
+        struct epoll_event e[16];
+        int n = epoll_wait(poller, e, 16, timeout_ms());
+        for (int i = 0; i < n; i++) {
+            uint64_t count;
+            if (e[i].data.ptr)
+                on_event(e[i].data.ptr);
+            else if (read(bell, &count, sizeof count) < 0)
+                continue;
+        }
+        if (leat_now_ns() >= __atomic_load_n(&next, __ATOMIC_SEQ_CST))
+            tick_all(leat_now_ns());
+        pthread_mutex_lock(&lock);
+        on = !quits;
+        quiet = look_at_seats() ? 0 : quiet + 1;
+        if (quiet >= QUIET_TICKS) {
+            /* One that began before it could see this is seen here. */
+            __atomic_store_n(&ticking, 0, __ATOMIC_SEQ_CST);
+            if (look_at_seats())
+                __atomic_store_n(&ticking, 1, __ATOMIC_SEQ_CST);
+            quiet = 0;
+        }
+        pthread_mutex_unlock(&lock);
+    }
+    pthread_mutex_lock(&lock);
+    runs = false;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+static void listen_to(int fd, void *who)
+{
+    struct epoll_event e = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.ptr = who};
+    epoll_ctl(poller, EPOLL_CTL_ADD, fd, &e);
+}
+
+static void join(void)
+{
+    pthread_mutex_lock(&users_lock);
+    if (!users++) {
+        poller = epoll_create1(EPOLL_CLOEXEC);
+        bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        listen_to(bell, NULL);
+        quits = false;
+        runs = true;
+        __atomic_store_n(&next, leat_now_ns() + TICK_NS, __ATOMIC_SEQ_CST);
+        pthread_t t;
+        while (pthread_create(&t, NULL, watch, NULL))
+            usleep(10000); /* no thread is to be had: nothing would be noticed without */
+        pthread_detach(t);
+    }
+    pthread_mutex_unlock(&users_lock);
+}
+
+static void leave(void)
+{
+    pthread_mutex_lock(&users_lock);
+    if (!--users) {
+        pthread_mutex_lock(&lock);
+        quits = true;
+        ring();
+        while (runs)
+            pthread_cond_wait(&changed, &lock);
+        pthread_mutex_unlock(&lock);
+        close(poller);
+        close(bell);
+    }
+    pthread_mutex_unlock(&users_lock);
+}
+
+void leat_watch_add(leat_conn *c)
+{
+    join();
+    pthread_mutex_lock(&lock);
+    c->next = conns;
+    c->link = &conns;
+    if (conns)
+        conns->link = &c->next;
+    conns = c;
+    listen_to(c->socket, c);
+    pthread_mutex_unlock(&lock);
+}
+
+void leat_watch_remove(leat_conn *c)
+{
+    pthread_mutex_lock(&lock);
+    *c->link = c->next;
+    if (c->next)
+        c->next->link = c->link;
+    epoll_ctl(poller, EPOLL_CTL_DEL, c->socket, NULL);
+    pthread_mutex_unlock(&lock);
+    leave();
+}
+
+void leat_watch_door(leat_door *d)
+{
+    join();
+    pthread_mutex_lock(&lock);
+    d->next = doors;
+    doors = d;
+    listen_to(d->socket, d);
+    pthread_mutex_unlock(&lock);
+}
+
+void leat_watch_no_door(leat_door *d)
+{
+    pthread_mutex_lock(&lock);
+    for (leat_door **p = &doors; *p; p = &(*p)->next)
+        if (*p == d) {
+            *p = d->next;
+            break;
+        }
+    epoll_ctl(poller, EPOLL_CTL_DEL, d->socket, NULL);
+    while (answering == d)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+    leave();
+}
