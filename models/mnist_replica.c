@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -224,6 +225,10 @@ static leat_status work(const task *t, const char *master)
     model m;
     leat_mnist *data = NULL;
     leat_monitored *ms = NULL;
+    char self[128]; /* workers have no business with each other */
+    snprintf(self, sizeof(self), "/job:%s/task:%d", t->job, t->index);
+    const char *const filters[] = {"/job:ps", self, NULL};
+    leat_session_options config = {.allow_soft_placement = true, .device_filters = filters};
     build(&m, t);
     leat_status s = leat_graph_status(m.g);
     if (!s)
@@ -234,8 +239,7 @@ static leat_status work(const task *t, const char *master)
                            : "Worker %d: Waiting for session to be initialized...\n",
                t->index);
         s = leat_monitored_open(m.g, &ms, .master = master, .is_chief = t->is_chief,
-                                .last_step = train_steps,
-                                .config = &(leat_session_options){.allow_soft_placement = true});
+                                .last_step = train_steps, .config = &config);
     }
     if (!s) {
         printf("Worker %d: Session initialization complete.\n", t->index);
@@ -266,8 +270,16 @@ static leat_status run(const task *t)
     return s;
 }
 
+/* Who is waited for, what is not guarded: worth a line even to those who set no log level. */
+static void warn(void *arg, leat_log_level level, const char *file, int line, const char *message)
+{
+    fprintf(stderr, "mnist_replica: %s\n", message);
+}
+
 int main(int argc, char **argv)
 {
+    if (!getenv("TF_CPP_MIN_LOG_LEVEL"))
+        leat_log_set_sink(warn, NULL, LEAT_LOG_WARNING);
     setvbuf(stdout, NULL, _IOLBF, 0); /* lines when they are printed, also into a pipe */
     int done = flags_parse(argc, argv, "trains MNIST on parameter servers and workers", flags);
     if (done >= 0)

@@ -27,6 +27,9 @@ typedef struct leat_session_options {
     bool no_optimization;      /* run the graph as it is: no folding, merging, fusing */
     int64_t timeout_ms;        /* of every run that sets none; 0: none */
     const struct leat_security *security; /* of a server elsewhere; outlives the session */
+    /* The tasks of a cluster that it may use, and waits for when it is opened: {"/job:ps",
+     * "/job:worker/task:0", NULL}; NULL: all of them. Outlives the session. */
+    const char *const *device_filters;
 } leat_session_options;
 
 #define leat_session_open(g, session_out, ...)                                                     \

@@ -88,6 +88,12 @@ static void *wait_for_signal(void *arg)
     return NULL;
 }
 
+/* Who is waited for, what is not guarded: worth a line even to those who set no log level. */
+static void warn(void *arg, leat_log_level level, const char *file, int line, const char *message)
+{
+    fprintf(stderr, "leat server: %s\n", message);
+}
+
 static leat_status serve(const leat_cluster *c, const char *job, int task,
                          const leat_server_options *o, int64_t grace_ms)
 {
@@ -123,6 +129,8 @@ static int run(int argc, char **argv)
         !cli_cluster_read("server", &a.cluster, &c, job, &task))
         return 2;
     int code = 2;
+    if (!getenv("TF_CPP_MIN_LOG_LEVEL"))
+        leat_log_set_sink(warn, NULL, LEAT_LOG_WARNING);
     if (find_task(c, job, &task)) {
         o.cpu_devices = (int)a.n_cpus;
         o.intra_op_threads = (int)a.n_intra;

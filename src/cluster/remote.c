@@ -77,6 +77,8 @@ static leat_status put_graph(leat_strbuf *b, int field, const leat_graph *g, int
 static void put_config(leat_strbuf *b, const leat_session_options *o)
 {
     leat_strbuf c = {0};
+    for (const char *const *f = o->device_filters; f && *f; f++)
+        leat_put_text(&c, 4, *f);
     leat_put_int(&c, 7, o->allow_soft_placement);
     leat_put_int(&c, 8, o->log_device_placement);
     if (o->no_optimization) /* graph_options.optimizer_options.opt_level = L0 */
