@@ -75,16 +75,6 @@ static leat_dtype plain(leat_dtype t)
         return LEAT_FLOAT;
     case LEAT_COMPLEX128:
         return LEAT_DOUBLE;
-    case LEAT_QINT8: /* quantized numbers are cast as the integers that they are */
-        return LEAT_INT8;
-    case LEAT_QUINT8:
-        return LEAT_UINT8;
-    case LEAT_QINT16:
-        return LEAT_INT16;
-    case LEAT_QUINT16:
-        return LEAT_UINT16;
-    case LEAT_QINT32:
-        return LEAT_INT32;
     default:
         return t;
     }
@@ -142,15 +132,26 @@ static bool is_complex(leat_dtype t)
     return t == LEAT_COMPLEX64 || t == LEAT_COMPLEX128;
 }
 
+/* Quantized numbers are cast as the integers that they are. */
+static leat_dtype integer_of(leat_dtype t)
+{
+    static const leat_dtype integers[LEAT_UINT64 + 1] = {[LEAT_QINT8] = LEAT_INT8,
+                                                         [LEAT_QUINT8] = LEAT_UINT8,
+                                                         [LEAT_QINT16] = LEAT_INT16,
+                                                         [LEAT_QUINT16] = LEAT_UINT16,
+                                                         [LEAT_QINT32] = LEAT_INT32};
+    return (unsigned)t <= LEAT_UINT64 && integers[t] ? integers[t] : t;
+}
+
 static leat_status init(const leat_node *n, void *state)
 {
     cast_state *s = state;
-    s->from = leat_node_type(n, "SrcT");
-    s->to = leat_node_type(n, "DstT");
-    if (s->from == s->to)
-        return NULL;
+    s->from = integer_of(leat_node_type(n, "SrcT"));
+    s->to = integer_of(leat_node_type(n, "DstT"));
     const leat_dtype a = plain(s->from), b = plain(s->to);
     const bool known = (unsigned)a <= LEAT_UINT64 && (unsigned)b <= LEAT_UINT64;
+    if (leat_node_type(n, "SrcT") == leat_node_type(n, "DstT"))
+        return NULL;
     s->fn = known ? casts[a][b] : NULL;
     LEAT_REQUIRE(s->fn, UNIMPLEMENTED, "Cast %s to %s is not supported", leat_dtype_name(s->from),
                  leat_dtype_name(s->to));
@@ -214,7 +215,7 @@ static leat_status cast(leat_kernel *k)
 {
     const cast_state *s = leat_kernel_state(k);
     const leat_tensor *x = leat_kernel_in(k, 0);
-    if (s->from == s->to) {
+    if (!s->fn) { /* the same type */
         leat_kernel_forward(k, 0, 0);
         return NULL;
     }
