@@ -133,6 +133,21 @@ static int width(void)
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 20 ? w.ws_col - 1 : 79;
 }
 
+/* The end of a line, where the numbers are, if there is no room for all of it. Gives how much was
+ * put. */
+static int put_last(char *to, int room, const char *text)
+{
+    int n = (int)strlen(text);
+    if (room < 4)
+        return 0;
+    if (n <= room)
+        return snprintf(to, (size_t)room + 1, "%s", text);
+    text += n - (room - 2);
+    while ((*text & 0xc0) == 0x80) /* not from within a character */
+        text++;
+    return snprintf(to, (size_t)room + 1, "..%s", text);
+}
+
 void launch_progress(launch *l)
 {
     double now = launch_now();
@@ -149,13 +164,13 @@ void launch_progress(launch *l)
     int n = snprintf(line, sizeof(line), "%d of %d tasks run, %d:%02d", running, l->n, seconds / 60,
                      seconds % 60);
     int each = shown ? (room - n) / shown : 0;
-    for (int i = 0; i < l->n && each > 12 && n + each < (int)sizeof(line); i++) {
+    for (int i = 0; i < l->n && each > 16 && n + each < (int)sizeof(line); i++) {
         const launch_task *t = &l->tasks[i];
         if (t->passive || !t->n_tail)
             continue;
-        int used = snprintf(line + n, (size_t)each + 1, " | %s: %s", t->label,
-                            t->tail[(t->n_tail - 1) % LAUNCH_TAIL]);
-        n += used < each ? used : each;
+        n += snprintf(line + n, (size_t)each, " | %s: ", t->label);
+        n += put_last(line + n, each - 5 - (int)strlen(t->label),
+                      t->tail[(t->n_tail - 1) % LAUNCH_TAIL]);
     }
     for (int i = 0; i < n; i++)
         if ((unsigned char)line[i] < ' ')
