@@ -19,7 +19,7 @@
 #include "common_flags.h"
 #include "common_progress.h"
 
-static const char *data_dir, *ps_hosts, *worker_hosts, *job_name;
+static const char *data_dir, *log_dir, *ps_hosts, *worker_hosts, *job_name;
 static int64_t task_index = -1, num_gpus = 0, replicas_to_aggregate = 0, hidden_units = 100;
 static int64_t train_steps = 200, batch_size = 100, log_every = 0, seed = 1;
 static double learning_rate = 0.01;
@@ -40,6 +40,7 @@ static const flag flags[] = {
     {"batch_size", FLAG_INT, &batch_size, 1, "examples in a step of a worker"},
     {"learning_rate", FLAG_FLOAT, &learning_rate, 0, "Adam's learning rate"},
     {"data_dir", FLAG_STRING, &data_dir, 0, "where MNIST's files are"},
+    {"log_dir", FLAG_STRING, &log_dir, 0, "checkpoints; a run that finds some there goes on"},
     {"log_every", FLAG_INT, &log_every, 0, "local steps between lines; 0: about a second"},
     {"seed", FLAG_INT, &seed, 0, "of weights and shuffling"},
     {0},
@@ -132,6 +133,7 @@ static void build(model *m, const task *t)
         leat_out y = net(g, m->x, hidden_units);
         leat_out log_y = leat_log(leat_clip_by_value(y, 1e-10, 1.0));
         m->loss = leat_neg(leat_reduce_sum(leat_mul(m->y_, log_y)));
+        leat_scalar_summary("cross_entropy", m->loss);
         leat_optimizer *opt = leat_adam(.learning_rate = learning_rate);
         if (sync_replicas) {
             int n = replicas_to_aggregate ? (int)replicas_to_aggregate : t->workers;
@@ -239,7 +241,8 @@ static leat_status work(const task *t, const char *master)
                            : "Worker %d: Waiting for session to be initialized...\n",
                t->index);
         s = leat_monitored_open(m.g, &ms, .master = master, .is_chief = t->is_chief,
-                                .last_step = train_steps, .config = &config);
+                                .checkpoint_dir = log_dir, .last_step = train_steps,
+                                .config = &config);
     }
     if (!s) {
         printf("Worker %d: Session initialization complete.\n", t->index);
