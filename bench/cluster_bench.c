@@ -1,0 +1,322 @@
+/* cluster_bench.c -- what clusters on this machine take; prints "name value" lines.
+ *
+ *     cluster_bench rtt SECONDS             feed, add, fetch on a server in another process
+ *     cluster_bench hop SECONDS             the same from a worker to a ps and back
+ *     cluster_bench big SECONDS [MB]        a variable from ps to worker in each step
+ *     cluster_bench null KIND WORKERS PS SECONDS
+ *                                           steps that only move: scalar, dense (100 MB), sparse
+ *     cluster_bench first                   start of ps and worker to the end of a first step
+ *
+ * Every task is a process of its own. */
+#include <leat/leat.h>
+
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST = 32 };
+
+static leat_cluster *cluster;
+static pid_t children[MOST];
+static int n_children;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Adds n tasks on ports that are free. All ports are held until they are known, so they differ. */
+static void add_tasks(const char *job, int n)
+{
+    int sockets[MOST];
+    for (int i = 0; i < n; i++) {
+        struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t len = sizeof(a);
+        char address[64];
+        sockets[i] = socket(AF_INET, SOCK_STREAM, 0);
+        if (bind(sockets[i], (struct sockaddr *)&a, len) ||
+            getsockname(sockets[i], (struct sockaddr *)&a, &len))
+            exit(1);
+        snprintf(address, sizeof(address), "127.0.0.1:%d", ntohs(a.sin_port));
+        LEAT_DIE_ON_ERROR(leat_cluster_add(cluster, job, address));
+    }
+    for (int i = 0; i < n; i++)
+        close(sockets[i]);
+}
+
+static leat_server *serve(const char *job, int task)
+{
+    leat_server *s;
+    LEAT_DIE_ON_ERROR(leat_server_start(cluster, job, task, NULL, &s));
+    return s;
+}
+
+/* A task in a process of its own, which ends with its killer. */
+static void spawn_server(const char *job, int task)
+{
+    pid_t p = fork();
+    if (p == 0) {
+        leat_server *s = serve(job, task);
+        leat_status status = leat_server_join(s);
+        leat_status_free(status);
+        leat_server_free(s);
+        _exit(0);
+    }
+    children[n_children++] = p;
+}
+
+static double cpu_of(int who)
+{
+    struct rusage u;
+    getrusage(who, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
+}
+
+static double child_mb(pid_t p)
+{
+    char path[64], line[200];
+    double kb = 0;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)p);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof(line), f))
+        if (sscanf(line, "VmHWM: %lf", &kb) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return kb / 1024;
+}
+
+static void end_children(long steps)
+{
+    double mb = n_children ? child_mb(children[0]) : 0;
+    for (int i = 0; i < n_children; i++)
+        kill(children[i], SIGKILL);
+    while (wait(NULL) > 0)
+        ;
+    if (steps) {
+        printf("own_cpu_us_per_step %.1f\n", cpu_of(RUSAGE_SELF) * 1e6 / (double)steps);
+        printf("others_cpu_us_per_step %.1f\n", cpu_of(RUSAGE_CHILDREN) * 1e6 / (double)steps);
+        printf("first_child_mb %.1f\n", mb);
+    }
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+typedef struct times {
+    double *v;
+    long n, cap;
+} times;
+
+/* Runs for some seconds; the first tenth does not count. */
+static times measure(leat_session *s, leat_feeds feeds, leat_fetches fetches, leat_targets targets,
+                     double seconds)
+{
+    times t = {.cap = 1 << 20};
+    t.v = malloc(sizeof(double) * (size_t)t.cap);
+    double begin = now(), last = begin;
+    while (last - begin < seconds && t.n < t.cap) {
+        leat_tensor *v = NULL;
+        leat_fetch f = {.x = fetches.n ? fetches.v[0].x : (leat_out){0}, .value = &v};
+        LEAT_DIE_ON_ERROR(leat_session_run(s, feeds, (leat_fetches){&f, fetches.n}, targets));
+        leat_tensor_unref(v);
+        double at = now();
+        if (at - begin > seconds * 0.1)
+            t.v[t.n++] = at - last;
+        last = at;
+    }
+    return t;
+}
+
+static double median(times t, double q)
+{
+    qsort(t.v, (size_t)t.n, sizeof(*t.v), by_size);
+    return t.n ? t.v[(long)((double)(t.n - 1) * q)] : 0;
+}
+
+static leat_session *session_on(leat_graph *g, const char *target)
+{
+    leat_session *s;
+    LEAT_DIE_ON_ERROR(leat_session_open(g, &s, .target = target, .timeout_ms = 60000));
+    LEAT_DIE_ON_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH,
+                                       LEAT_TARGET(leat_global_variables_initializer(g))));
+    return s;
+}
+
+static leat_tensor *scalar(float x)
+{
+    leat_tensor *t;
+    LEAT_DIE_ON_ERROR(leat_tensor_new(LEAT_FLOAT, leat_shape(), &t));
+    *(float *)leat_tensor_mutable(t) = x;
+    return t;
+}
+
+/* ---- Round trips ---- */
+
+static void rtt(double seconds, bool hop)
+{
+    add_tasks("ps", 1);
+    add_tasks("worker", 1);
+    spawn_server("ps", 0);
+    leat_server *own = hop ? serve("worker", 0) : NULL;
+    if (!hop)
+        spawn_server("worker", 0);
+    leat_graph *g = leat_graph_new();
+    leat_out x = leat_placeholder(g, LEAT_FLOAT, leat_shape()), y, w;
+    leat_with_device(g, "/job:ps/task:0") w = leat_variable(g, "w", leat_scalar(g, LEAT_FLOAT, 1));
+    (void)w;
+    leat_with_device(g, hop ? "/job:ps/task:0" : "/job:worker/task:0") y =
+        leat_add(x, leat_scalar(g, LEAT_FLOAT, 1));
+    char target[80];
+    snprintf(target, sizeof(target), "grpc://%s", leat_cluster_address(cluster, "worker", 0));
+    leat_session *s = session_on(g, hop ? leat_server_target(own) : target);
+    leat_tensor *one = scalar(1);
+    times t = measure(s, LEAT_FEED({x, one}), LEAT_FETCH({y, NULL}), LEAT_NO_TARGET, seconds);
+    printf("rtt_us %.1f\nrtt_p99_us %.1f\n", median(t, 0.5) * 1e6, median(t, 0.99) * 1e6);
+    leat_session_close(s);
+    end_children(t.n);
+}
+
+static void big(double seconds, double mb)
+{
+    add_tasks("ps", 1);
+    add_tasks("worker", 1);
+    spawn_server("ps", 0);
+    leat_server *own = serve("worker", 0);
+    leat_graph *g = leat_graph_new();
+    int64_t n = (int64_t)(mb * 1e6 / 4);
+    leat_out w, y;
+    leat_with_device(g, "/job:ps/task:0") w =
+        leat_variable(g, "w", leat_zeros(g, LEAT_FLOAT, leat_shape(n)));
+    leat_with_device(g, "/job:worker/task:0") y = leat_slice(
+        w, leat_int_vector(g, ((int64_t[]){0}), 1), leat_int_vector(g, ((int64_t[]){1}), 1));
+    leat_session *s = session_on(g, leat_server_target(own));
+    times t = measure(s, LEAT_NO_FEED, LEAT_FETCH({y, NULL}), LEAT_NO_TARGET, seconds);
+    printf("gb_per_s %.3f\n", mb * 1e-3 / median(t, 0.5));
+    leat_session_close(s);
+    end_children(t.n);
+}
+
+/* ---- Null steps ---- */
+
+static leat_out null_step(leat_graph *g, const char *kind, int ps, int n_ps)
+{
+    char name[32], device[32];
+    leat_out v, part;
+    snprintf(name, sizeof(name), "v%d", ps);
+    snprintf(device, sizeof(device), "/job:ps/task:%d", ps);
+    int64_t rows = strcmp(kind, "scalar") == 0  ? 1
+                   : strcmp(kind, "dense") == 0 ? 25000000 / n_ps
+                                                : 3906250 / n_ps;
+    leat_with_device(g, device)
+    {
+        if (strcmp(kind, "sparse") == 0) { /* 64 rows of 64 numbers of a table of 1 GB */
+            v = leat_variable(g, name, leat_zeros(g, LEAT_FLOAT, leat_shape(rows, 64)));
+            int64_t at[64];
+            for (int i = 0; i < 64; i++)
+                at[i] = (i * INT64_C(7919)) % rows;
+            v = leat_gather(v, leat_int_vector(g, at, 64), leat_scalar(g, LEAT_INT32, 0));
+        } else {
+            v = leat_variable(g, name, leat_zeros(g, LEAT_FLOAT, leat_shape(rows)));
+        }
+    }
+    part = leat_identity(v);
+    return part;
+}
+
+static void null_worker(const char *kind, int task, int n_ps, double seconds, int out)
+{
+    leat_server *own = serve("worker", task);
+    leat_graph *g = leat_graph_new();
+    leat_out parts[MOST];
+    char device[40];
+    snprintf(device, sizeof(device), "/job:worker/task:%d", task);
+    leat_with_device(g, device)
+    {
+        for (int i = 0; i < n_ps; i++)
+            parts[i] = null_step(g, kind, i, n_ps);
+    }
+    leat_session *s = session_on(g, leat_server_target(own));
+    times t = measure(s, LEAT_NO_FEED, LEAT_NO_FETCH, (leat_targets){parts, n_ps}, seconds);
+    double result[3] = {median(t, 0.5), median(t, 0.99), (double)t.n};
+    if (write(out, result, sizeof(result)) != sizeof(result))
+        _exit(1);
+    _exit(0);
+}
+
+static void null_steps(const char *kind, int workers, int n_ps, double seconds)
+{
+    int pipes[2];
+    add_tasks("ps", n_ps);
+    add_tasks("worker", workers);
+    if (pipe(pipes))
+        exit(1);
+    for (int i = 0; i < n_ps; i++)
+        spawn_server("ps", i);
+    pid_t w[MOST];
+    for (int i = 0; i < workers; i++) {
+        w[i] = fork();
+        if (w[i] == 0)
+            null_worker(kind, i, n_ps, seconds, pipes[1]);
+    }
+    double r[3], mid = 0, p99 = 0, steps = 0;
+    for (int i = 0; i < workers; i++) {
+        if (read(pipes[0], r, sizeof(r)) != sizeof(r))
+            exit(1);
+        mid += r[0] / workers;
+        p99 = r[1] > p99 ? r[1] : p99;
+        steps += r[2];
+    }
+    printf("median_us %.0f\np99_us %.0f\n", mid * 1e6, p99 * 1e6);
+    for (int i = 0; i < workers; i++)
+        waitpid(w[i], NULL, 0);
+    end_children((long)steps);
+}
+
+static void first(void)
+{
+    double begin = now();
+    add_tasks("ps", 1);
+    add_tasks("worker", 1);
+    spawn_server("ps", 0);
+    leat_server *own = serve("worker", 0);
+    leat_graph *g = leat_graph_new();
+    leat_out w;
+    leat_with_device(g, "/job:ps/task:0") w = leat_variable(g, "w", leat_scalar(g, LEAT_FLOAT, 1));
+    leat_session *s = session_on(g, leat_server_target(own));
+    LEAT_DIE_ON_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(w)));
+    printf("first_s %.4f\n", now() - begin);
+    leat_session_close(s);
+    end_children(1);
+}
+
+int main(int argc, char **argv)
+{
+    cluster = leat_cluster_new();
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    const char *mode = argc > 1 ? argv[1] : "";
+    double seconds = argc > 2 ? atof(argv[2]) : 2;
+    if (strcmp(mode, "rtt") == 0 || strcmp(mode, "hop") == 0)
+        rtt(seconds, mode[0] == 'h');
+    else if (strcmp(mode, "big") == 0)
+        big(seconds, argc > 3 ? atof(argv[3]) : 100);
+    else if (strcmp(mode, "null") == 0 && argc > 5)
+        null_steps(argv[2], atoi(argv[3]), atoi(argv[4]), atof(argv[5]));
+    else if (strcmp(mode, "first") == 0)
+        first();
+    else
+        return fprintf(stderr, "cluster_bench: rtt, hop, big, null or first\n"), 2;
+    return 0;
+}
