@@ -106,8 +106,8 @@ static leat_status take_devices(leat_tasks *t, leat_question *q)
                            "started for another cluster, job or index",
                            q->peer->address, q->peer->name, d->name);
     }
-    q->peer->is_leat = r->leat != NULL;
-    q->peer->clock_ahead_ns = r->leat ? q->middle_ns - r->leat->clock_micros * 1000 : 0;
+    if (!s)
+        leat_peer_introduce(q->peer, r->leat, q->middle_ns);
     for (size_t i = 0; i < r->n_device_attributes && !s; i++) {
         add_device(t, r->device_attributes[i], q->peer->is_leat);
         r->device_attributes[i] = NULL;
@@ -130,8 +130,10 @@ static void questions_free(leat_question *q, int n)
 static leat_status greet(leat_tasks *t, const leat_master_options *m, int64_t deadline)
 {
     leat_question *q = leat_new_array(leat_question, t->n_peers + 1);
-    for (int i = 0; i < t->n_peers; i++)
+    for (int i = 0; i < t->n_peers; i++) {
         q[i].peer = t->peers[i];
+        atomic_store(&q[i].peer->asked, true); /* it is being asked right here */
+    }
     leat_status s = leat_ask_all(q, t->n_peers, WORKER "GetStatus", "CreateSession", deadline);
     for (int i = 0; i < t->n_peers && !s; i++)
         s = take_devices(t, &q[i]);

@@ -7,13 +7,17 @@
 #include <time.h>
 
 #include "core/alloc.h"
+#include "core/log.h"
 #include "core/map.h"
+#include "core/threadpool.h"
+#include "proto/wire.h"
 
 struct leat_peers {
     leat_cluster *cluster;
     leat_peer *v;
     int n;
     leat_map by_name;
+    leat_shm_name door; /* this task's own; host "": none */
 };
 
 static leat_status add(leat_peers *p, const char *job, int task, const leat_security *security)
@@ -89,12 +93,63 @@ void leat_peers_self(leat_peers *p, Leat__LeatPeer *self)
     leat__leat_peer__init(self);
     self->version = 1;
     self->release = (char *)leat_version();
+    self->host = p->door.host;
+    self->socket = p->door.socket;
+    self->secret = p->door.secret;
     self->clock_micros = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+void leat_peers_set_door(leat_peers *p, const leat_shm_name *door)
+{
+    p->door = *door;
+}
+
+void leat_peer_introduce(leat_peer *p, const Leat__LeatPeer *said, int64_t wall_ns)
+{
+    leat_shm_name door = {.secret = said ? said->secret : 0};
+    atomic_store(&p->is_leat, said != NULL);
+    if (wall_ns)
+        atomic_store(&p->clock_ahead_ns, said ? wall_ns - said->clock_micros * 1000 : 0);
+    if (!said || !said->socket[0] || strcmp(said->host, leat_shm_host()) != 0)
+        return;
+    snprintf(door.host, sizeof(door.host), "%s", said->host);
+    snprintf(door.socket, sizeof(door.socket), "%s", said->socket);
+    leat_status s = leat_channel_use_shm(p->channel, &door, p->address, p->name);
+    if (s)
+        LEAT_LOG(INFO, "No shared memory with %s: %s", p->name, leat_status_message(s));
+    leat_status_free(s);
+}
+
+static void introduced(void *arg, leat_status s, const leat_incoming *in)
+{
+    leat_peer *p = arg;
+    void *copy = NULL;
+    Leat__GetStatusResponse *r = NULL;
+    if (!s)
+        s = LEAT_UNPACK(get_status_response, leat_incoming_flat(in, &copy), in->size, &r);
+    free(copy);
+    if (!s)
+        leat_peer_introduce(p, r->leat, 0);
+    else
+        atomic_store(&p->asked, false); /* another call asks again */
+    leat_status_free(s);
+    leat_proto_free(r);
+}
+
+/* Once, beside the first call. */
+static void ask_who(leat_peer *p)
+{
+    leat_outgoing o = {0};
+    leat_call_options options = {.deadline_ns = leat_now_ns() + INT64_C(5000000000)};
+    leat_channel_call(p->channel, "/tensorflow.WorkerService/GetStatus", &o, &options, introduced,
+                      p, NULL);
 }
 
 void leat_peer_call(leat_peer *p, const char *method, leat_outgoing *request,
                     const leat_call_options *options, leat_reply_fn fn, void *arg,
                     leat_call **call_out)
 {
+    if (!atomic_load_explicit(&p->asked, memory_order_relaxed) && !atomic_exchange(&p->asked, true))
+        ask_who(p);
     leat_channel_call(p->channel, method, request, options, fn, arg, call_out);
 }

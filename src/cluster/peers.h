@@ -6,6 +6,9 @@
 #ifndef LEAT_CLUSTER_PEERS_H
 #define LEAT_CLUSTER_PEERS_H
 
+#include <stdatomic.h>
+
+#include "cluster/shm.h"
 #include "cluster/transport.h"
 #include "proto/cluster.pb-c.h"
 
@@ -17,9 +20,10 @@ typedef struct leat_peer {
     const char *job, *address;
     int task;
     leat_channel *channel; /* on gRPC */
-    /* What it said when a session was opened. */
-    bool is_leat;
-    int64_t clock_ahead_ns; /* of our clock, against its; 0 where it does not say */
+    atomic_bool asked;     /* who it is */
+    /* What it said. */
+    atomic_bool is_leat;
+    _Atomic int64_t clock_ahead_ns; /* of our clock, against its; 0 where it does not say */
 } leat_peer;
 
 /* Opens channels, which connect when they are used. Copies what it is given. */
@@ -32,6 +36,11 @@ leat_peer *leat_peers_at(leat_peers *p, int i);
 leat_peer *leat_peers_find(leat_peers *p, const char *device);
 /* What this task says of itself; strings are borrowed. */
 void leat_peers_self(leat_peers *p, Leat__LeatPeer *self);
+void leat_peers_set_door(leat_peers *p, const leat_shm_name *door); /* where others may knock */
+/* A task said this of itself (NULL: it is none of ours), when our clock was at wall_ns (0: not
+ * known). Opens the
+ * fastest way to it; may wait for seconds if it hangs. */
+void leat_peer_introduce(leat_peer *p, const Leat__LeatPeer *said, int64_t wall_ns);
 /* As leat_channel_call, over the fastest way there is. */
 void leat_peer_call(leat_peer *p, const char *method, leat_outgoing *request,
                     const leat_call_options *options, leat_reply_fn fn, void *arg,

@@ -474,8 +474,8 @@ leat_status leat_remote_open(leat_graph *g, const leat_session_options *o, leat_
     pthread_mutex_init(&r->base.lock, NULL);
     pthread_cond_init(&r->base.idle, NULL);
     pthread_mutex_init(&r->grow, NULL);
-    leat_status s = leat_channel_open(o->target + strlen("grpc://"), o->target, o->security,
-                                      &r->channel);
+    leat_status s =
+        leat_channel_open(o->target + strlen("grpc://"), o->target, o->security, &r->channel);
     if (!s)
         s = create(r);
     if (s) {

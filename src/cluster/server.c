@@ -27,7 +27,8 @@ struct leat_server {
     leat_worker *worker;
     leat_service *service;
     leat_listener *listener;
-    pthread_mutex_t lock; /* guards what follows */
+    leat_shm_listener *door; /* for tasks on this machine */
+    pthread_mutex_t lock;    /* guards what follows */
     pthread_cond_t changed;
     bool stopping, stopped;
     bool *done; /* by peer: it has said so, or is gone */
@@ -181,6 +182,19 @@ static leat_status listen_there(leat_server *s, const char *address)
     return NULL;
 }
 
+/* Tasks on this machine may come in by shared memory; it is no failure if they cannot. */
+static void open_door(leat_server *s)
+{
+    leat_shm_name name;
+    leat_listen_options o = {.max_calls = s->options.max_calls};
+    leat_status status = leat_shm_listen(handle, s, &o, &name, &s->door);
+    if (status)
+        LEAT_LOG(INFO, "No shared memory: %s", leat_status_message(status));
+    else
+        leat_peers_set_door(s->peers, &name);
+    leat_status_free(status);
+}
+
 static leat_status start(leat_server *s)
 {
     const char *address = leat_cluster_address(s->cluster, s->job, s->task);
@@ -193,6 +207,7 @@ static leat_status start(leat_server *s)
     s->worker = leat_worker_new(s->job, s->task, &s->options, s->peers);
     s->service = leat_service_new(s->worker, s->peers, s->options.max_sessions);
     LEAT_TRY(listen_there(s, address));
+    open_door(s);
     enlist(s);
     LEAT_LOG(INFO, "Started server with target: %s", s->target);
     return NULL;
@@ -267,7 +282,10 @@ static void stop_parts(leat_server *s, int64_t grace_ms)
     leat_status_free(why);
     if (s->listener)
         leat_listener_stop(s->listener, leat_now_ns() + INT64_C(2000000000));
+    if (s->door)
+        leat_shm_stop(s->door, leat_now_ns() + INT64_C(2000000000));
     s->listener = NULL;
+    s->door = NULL;
 }
 
 void leat_server_stop(leat_server *s, int64_t grace_ms)
