@@ -124,8 +124,9 @@ void leat_exchange_unref(leat_exchange *x)
     free(x);
 }
 
-leat_rendezvous *leat_exchange_rendezvous(leat_exchange *x)
+leat_rendezvous *leat_exchange_claim(leat_exchange *x)
 {
+    atomic_store(&x->claimed, true);
     return &x->base;
 }
 
@@ -295,10 +296,13 @@ static void came(void *arg, leat_status status, leat_tensor *t, bool dead)
     serving_end(a->s);
 }
 
-/* Who asked is gone: the step cannot end well. */
+/* Who asked is gone: the step cannot end well. If it runs here, its master knows why, and will say
+ * so; this is only a consequence. */
 static void asker_gone(void *arg)
 {
     leat_exchange *x = arg;
+    if (atomic_load(&x->claimed))
+        return;
     leat_status why = leat_error(CANCELLED,
                                  "Step %" PRId64 ": a task that waited for a tensor "
                                  "of it has gone",

@@ -26,7 +26,7 @@ void leat_exchanges_free(leat_exchanges *all); /* when no step is under way */
 /* The exchange of a step, made if it is new; let go of it with unref. */
 leat_exchange *leat_exchange_get(leat_exchanges *all, int64_t step);
 void leat_exchange_unref(leat_exchange *x);
-leat_rendezvous *leat_exchange_rendezvous(leat_exchange *x);
+leat_rendezvous *leat_exchange_claim(leat_exchange *x); /* for a step that runs here */
 /* A tensor that a client sends, or wants, under a key of its own; shares t, gives *out. */
 leat_status leat_exchange_put(leat_exchange *x, const char *key, leat_tensor *t) LEAT_MUST_CHECK;
 leat_status leat_exchange_take(leat_exchange *x, const char *key,

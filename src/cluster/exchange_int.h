@@ -16,8 +16,9 @@ struct leat_exchange {
     pthread_mutex_t lock;   /* guards what follows; calls are cancelled under it */
     struct leat_asking *askings;
     bool dropped;
-    atomic_int kept; /* tensors that others have not taken, and one until it is closed */
-    char **texts;    /* keys that others asked for */
+    atomic_bool claimed; /* the step runs here */
+    atomic_int kept;     /* tensors that others have not taken, and one until it is closed */
+    char **texts;        /* keys that others asked for */
     int n_texts, cap_texts;
 };
 

@@ -109,7 +109,7 @@ leat_status leat_tasks_step_begin(leat_far *f, leat_step *step)
                UINT64_C(0xffffffffffffff);
     step->id += !step->id;
     s->exchange = leat_exchange_get(leat_worker_exchanges(t->worker), (int64_t)step->id);
-    step->rendezvous = leat_exchange_rendezvous(s->exchange);
+    step->rendezvous = leat_exchange_claim(s->exchange);
     step->owner = s;
     s->cancel = (leat_cancel){.fn = on_cancel, .arg = s};
     if (!leat_step_on_cancel(step, &s->cancel))

@@ -212,7 +212,7 @@ static leat_status prepare(leat_running *r)
     r->exchange = leat_exchange_get(w->exchanges, (int64_t)r->step.id);
     for (int i = 0; i < r->n_sends; i++)
         LEAT_TRY(leat_exchange_put(r->exchange, r->sends[i], r->sent[i]));
-    r->step.rendezvous = leat_exchange_rendezvous(r->exchange);
+    r->step.rendezvous = leat_exchange_claim(r->exchange);
     r->step.ended = run_ended;
     r->step.owner = r;
     if (r->trace)
