@@ -149,6 +149,17 @@ static leat_status signal(cutter *k, leat_node *after, int part, const char *dev
     return s;
 }
 
+/* What a node in a loop receives, it receives in every iteration. */
+static void wait_for_iteration(cutter *k, leat_node *recv, const leat_node *user)
+{
+    for (int i = 0; i < user->n_controls; i++) {
+        const leat_node *c = user->controls[i];
+        if (leat_is_control_loop(c) && leat_node_is(c, "Merge") &&
+            strcmp(c->device, user->device) == 0)
+            leat_node_add_control(recv, k->copy[c->id]);
+    }
+}
+
 /* The _Recv, in part `to`, of a tensor (or of a node's completion, index -1) for a user there. */
 static leat_status crossing(cutter *k, leat_out x, int to, const leat_node *user,
                             leat_node **recv_out)
@@ -179,6 +190,7 @@ static leat_status crossing(cutter *k, leat_out x, int to, const leat_node *user
                                &(leat_attr){.name = "_may_be_dead", .kind = LEAT_ARG_BOOL, .i = 1});
         leat_map_put_n(&k->pairs, key, (size_t)n, recv);
         k->n_pairs++;
+        wait_for_iteration(k, recv, user);
     }
     *recv_out = recv;
     return NULL;
@@ -227,6 +239,7 @@ static leat_status cut(cutter *k)
 
 leat_status leat_pass_partition(leat_compile *c, leat_graph ***parts_out)
 {
+    LEAT_TRY(leat_pass_control_loops(c));
     leat_graph *g = c->graph;
     leat_graph **parts = leat_new_array(leat_graph *, c->n_devices + 1);
     cutter k = {.c = c, .parts = parts, .device_of = leat_new_array(int, g->n_nodes + 1)};

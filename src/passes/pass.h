@@ -55,6 +55,9 @@ leat_status leat_pass_inline(leat_compile *c) LEAT_MUST_CHECK;
 leat_status leat_pass_reread(leat_compile *c) LEAT_MUST_CHECK;
 /* place.c: every node gets the full name of a device. */
 leat_status leat_pass_place(leat_compile *c) LEAT_MUST_CHECK;
+/* control_loops.c: what a loop on several devices needs before it is cut. */
+leat_status leat_pass_control_loops(leat_compile *c) LEAT_MUST_CHECK;
+bool leat_is_control_loop(const leat_node *n); /* is one of the nodes that were added for that */
 /* partition.c: one graph for each device (or task: the first of its devices) that has nodes, with
  * _Send and _Recv nodes where an edge crosses. Gives an array with one (or NULL) for each of
  * c->devices; each to be freed by leat_graph_free, the array by free(). */

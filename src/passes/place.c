@@ -1,8 +1,8 @@
 /* place.c -- decides on which device each node runs.
  *
  * Nodes that must be together form a group: those colocated by _class, those that use one
- * variable's reference or handle, those of one loop. A group gets the first device that fits what
- * all its members ask for and has kernels for all of them.
+ * variable's reference or handle, those of one loop unless they ask for several devices. A group
+ * gets the first device that fits what all its members ask for and has kernels for all of them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,10 +96,46 @@ static leat_status join_inputs(placer *p, const leat_node *n)
     return NULL;
 }
 
-/* A loop runs on one device: everything between its Enters and Exits. */
+/* A value that goes round in a loop has its flow nodes on one device, its Merge's: what they ask
+ * for counts less than that. */
+static leat_status join_around(placer *p, const leat_node *merge, const leat_node *n)
+{
+    int y = root_of(p, n->id);
+    bool alone = conflict(&p->groups[root_of(p, merge->id)].asked, &p->groups[y].asked);
+    for (int i = 0; i < p->c->graph->n_nodes && alone; i++)
+        alone = i == n->id || root_of(p, i) != y;
+    if (alone)
+        p->groups[y].asked = LEAT_DEVICE_ANY;
+    return join(p, merge, n);
+}
+
+static leat_status join_rounds(placer *p)
+{
+    leat_graph *g = p->c->graph;
+    for (int i = 0; i < g->n_nodes; i++) {
+        const leat_node *n = g->nodes[i];
+        if (n->dead)
+            continue;
+        bool merge = leat_node_is(n, "Merge") || leat_node_is(n, "RefMerge");
+        for (int j = 0; merge && j < n->n_in; j++) {
+            const leat_node *from = n->in[j].node;
+            if (leat_node_is(from, "Enter") || leat_node_is(from, "RefEnter") ||
+                leat_node_is(from, "NextIteration") || leat_node_is(from, "RefNextIteration"))
+                LEAT_TRY(join_around(p, n, from));
+        }
+        const leat_node *from = n->n_in ? n->in[0].node : NULL;
+        if ((leat_node_is(n, "Switch") && leat_node_is(from, "Merge")) ||
+            (leat_node_is(n, "Exit") && leat_node_is(from, "Switch")))
+            LEAT_TRY(join_around(p, from, n));
+    }
+    return NULL;
+}
+
+/* The rest of a loop goes with it, but for nodes that ask for another device. */
 static leat_status join_loops(placer *p)
 {
     leat_graph *g = p->c->graph;
+    LEAT_TRY(join_rounds(p));
     leat_uses u = leat_uses_of(g);
     int *stack = leat_new_array(int, g->n_nodes + 1);
     bool *seen = leat_new_array(bool, g->n_nodes + 1);
@@ -117,7 +153,9 @@ static leat_status join_loops(placer *p)
                 continue;
             for (int k = u.at[x->id]; k < u.at[x->id + 1] && !s; k++) {
                 leat_node *to = u.v[k].node;
-                s = join(p, n, to);
+                if (!conflict(&p->groups[root_of(p, i)].asked,
+                              &p->groups[root_of(p, to->id)].asked))
+                    s = join(p, n, to);
                 if (!seen[to->id]) {
                     seen[to->id] = true;
                     stack[top++] = to->id;

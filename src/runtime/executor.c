@@ -245,7 +245,9 @@ static void start_async(leat_run *r, task t, leat_entry *in, task_list *ready)
                          .out = a->out,
                          .n_in = n->n_in,
                          .n_out = n->n_out,
-                         .done = async_done};
+                         .done = async_done,
+                         .frame = t.it->frame_id,
+                         .iteration = t.it->number};
     a->run = r;
     a->t = t;
     a->size = size;
@@ -296,7 +298,9 @@ static void run_sync(leat_run *r, task t, leat_entry *in, task_list *ready)
                      .n_in = n->n_in,
                      .n_out = n->n_out,
                      .slots = n->slots,
-                     .kept = r->kept};
+                     .kept = r->kept,
+                     .frame = t.it->frame_id,
+                     .iteration = t.it->number};
     int64_t started = r->step->trace ? leat_now_ns() : 0;
     leat_status s = leat_kernel_run(&k);
     if (r->step->trace)
@@ -322,7 +326,7 @@ static void run_dead(leat_run *r, task t, leat_entry *in, task_list *ready)
     leat_entry none[LOCAL_OUTPUTS] = {{0}}, *out = none;
     clear_entries(in, n->n_in);
     if (leat_node_is(node, "_Send"))
-        leat_send_dead(&n->bound, r->step);
+        leat_send_dead(&n->bound, r->step, t.it->frame_id, t.it->number);
     if (leat_node_is(node, "_Retval"))
         fail(r, n,
              leat_error(INVALID_ARGUMENT,

@@ -13,10 +13,13 @@
  *    control inputs to come. dead_inputs counts dead values.
  * All of this happens under the run's flow lock.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/fingerprint.h"
+#include "core/strbuf.h"
 #include "runtime/executor_int.h"
 
 /* A value held for iterations to come. */
@@ -30,6 +33,8 @@ typedef struct live_frame {
     int index; /* of info */
     struct live_frame *parent;
     iteration *parent_it; /* where its Exits lead */
+    uint64_t id;          /* hash of its path */
+    char *path;           /* "parent's path;parent's iteration;name", as TensorFlow has it */
     iteration **its;      /* alive: numbers first .. first + n - 1 */
     int n, cap;
     int64_t first;
@@ -171,6 +176,7 @@ static iteration *iteration_new(leat_run *r, live_frame *f)
     leat_iteration_init(r->executor, f->index, it);
     it->number = f->first + f->n;
     it->frame = f;
+    it->frame_id = f->id;
     leat_grow(f->its, f->n, f->cap);
     f->its[f->n++] = it;
     return it;
@@ -186,6 +192,11 @@ static live_frame *frame_get(leat_run *r, exec_node *enter, iteration *it)
     f->info = &r->executor->frames[f->index];
     f->parent = it->frame;
     f->parent_it = it;
+    leat_strbuf path = {0};
+    leat_strbuf_printf(&path, "%s;%" PRId64 ";%s", it->frame ? it->frame->path : "", it->number,
+                       f->info->name);
+    f->path = leat_strbuf_take(&path);
+    f->id = leat_hash64(f->path, strlen(f->path));
     f->enters_to_come = f->info->n_enters;
     f->parallel = enter->parallel > 0 ? enter->parallel : 1;
     f->next = r->frames;
@@ -217,6 +228,7 @@ static void frame_free(leat_run *r, live_frame *f)
     free(f->later);
     free(f->invariants);
     free(f->dead_exits);
+    free(f->path);
     free(f);
 }
 

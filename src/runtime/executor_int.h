@@ -79,7 +79,8 @@ typedef struct iteration {
     atomic_uchar *dead; /* a control input came dead */
     int *dead_inputs;   /* of Merge nodes: data inputs that came dead; NULL without flow */
     int64_t number;
-    int busy; /* tasks and child frames alive in it (not counted in the root) */
+    uint64_t frame_id; /* the same on all devices that run the loop; 0: the root */
+    int busy;          /* tasks and child frames alive in it (not counted in the root) */
     struct live_frame *frame;
 } iteration;
 

@@ -51,6 +51,8 @@ struct leat_kernel {
     const int *slots;        /* for each output its place in kept, or -1; NULL: none */
     leat_buffer **kept;      /* the memory plan's buffers, kept from step to step */
     void (*done)(leat_kernel *k, leat_status s); /* of an async kernel: set by the executor */
+    uint64_t frame;                              /* of a loop that it is in; 0 outside */
+    int64_t iteration;                           /* of that frame */
 };
 
 /* The kernel for this node on this kind of device; NOT_FOUND says which there are: "No OpKernel

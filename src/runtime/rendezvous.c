@@ -12,6 +12,7 @@
 typedef struct meeting {
     uint64_t hash;
     const char *text; /* NULL: free */
+    char *owned;      /* the text of a passing key */
     leat_tensor *tensor;
     bool dead, sent, met; /* met: both sides have come */
     leat_recv_fn fn;
@@ -58,11 +59,28 @@ static meeting *come(local *l, const leat_rendezvous_key *key)
         grow(l);
     meeting *m = find(l, key);
     if (!m->text) {
-        m->text = key->text;
+        m->owned = key->passing ? leat_xstrdup(key->text) : NULL;
+        m->text = m->owned ? m->owned : key->text;
         m->hash = key->hash;
         l->n++;
     }
     return m;
+}
+
+/* Takes a meeting out, so that loops may go round for ever: those behind it move up. */
+static void forget(local *l, meeting *m)
+{
+    size_t mask = l->cap - 1, hole = (size_t)(m - l->table);
+    free(m->owned);
+    for (size_t i = (hole + 1) & mask; l->table[i].text; i = (i + 1) & mask) {
+        size_t home = l->table[i].hash & mask;
+        if (((i - home) & mask) < ((i - hole) & mask))
+            continue; /* its home is behind the hole */
+        l->table[hole] = l->table[i];
+        hole = i;
+    }
+    l->table[hole] = (meeting){0};
+    l->n--;
 }
 
 static leat_status local_send(leat_rendezvous *r, const leat_rendezvous_key *key, leat_tensor *t,
@@ -88,6 +106,8 @@ static leat_status local_send(leat_rendezvous *r, const leat_rendezvous_key *key
     }
     m->met = fn != NULL;
     m->fn = NULL;
+    if (fn && key->passing)
+        forget(l, m);
     pthread_mutex_unlock(&l->lock);
     if (fn)
         fn(arg, NULL, t, dead);
@@ -110,6 +130,8 @@ static void local_recv(leat_rendezvous *r, const leat_rendezvous_key *key, leat_
         dead = m->dead;
         m->tensor = NULL;
         m->met = true;
+        if (key->passing)
+            forget(l, m);
     } else if (m) {
         m->fn = fn;
         m->arg = arg;
@@ -144,8 +166,10 @@ static void local_abort(leat_rendezvous *r, leat_status s)
 static void local_reset(leat_rendezvous *r)
 {
     local *l = (local *)r;
-    for (size_t i = 0; i < l->cap; i++)
+    for (size_t i = 0; i < l->cap; i++) {
         leat_tensor_unref(l->table[i].tensor);
+        free(l->table[i].owned);
+    }
     if (l->n)
         memset(l->table, 0, sizeof(*l->table) * l->cap);
     l->n = 0;

@@ -18,6 +18,7 @@ typedef struct leat_rendezvous_key {
     const char *text;
     uint64_t hash;
     bool grouped; /* it comes with others: see expect */
+    bool passing; /* of one iteration of a loop: the text lives for the call alone */
 } leat_rendezvous_key;
 leat_rendezvous_key leat_rendezvous_key_of(const char *text);
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/strbuf.h"
 #include "runtime/step.h"
@@ -26,20 +27,39 @@ void leat_edge_release(void *state)
     free(((leat_edge_state *)state)->text);
 }
 
-leat_status leat_send_run(leat_kernel *k)
+/* The key of an iteration; the buffer holds its text. */
+static leat_rendezvous_key key_of(const leat_edge_state *e, uint64_t frame, int64_t iteration,
+                                  leat_strbuf *b)
 {
-    leat_edge_state *e = leat_kernel_state(k);
-    leat_rendezvous *r = k->step->rendezvous;
-    LEAT_REQUIRE(r, INTERNAL, "A step without a rendezvous sends %s", e->text);
-    return r->ops->send(r, &e->key, leat_tensor_ref(leat_kernel_in(k, 0)), false);
+    if (frame == 0)
+        return e->key;
+    leat_strbuf_add(b, e->text, strlen(e->text) - strlen("0:0"));
+    leat_strbuf_printf(b, "%" PRIu64 ":%" PRId64, frame, iteration);
+    leat_rendezvous_key key = leat_rendezvous_key_of(leat_strbuf_text(b));
+    key.passing = true;
+    return key;
 }
 
-void leat_send_dead(const leat_bound *b, leat_step *step)
+static leat_status send(const leat_edge_state *e, leat_step *step, uint64_t frame,
+                        int64_t iteration, const leat_tensor *t, bool dead)
 {
-    leat_edge_state *e = b->state;
     leat_rendezvous *r = step->rendezvous;
-    leat_step_fail(step, r ? r->ops->send(r, &e->key, NULL, true)
-                           : leat_error(INTERNAL, "A step without a rendezvous sends %s", e->text));
+    LEAT_REQUIRE(r, INTERNAL, "A step without a rendezvous sends %s", e->text);
+    leat_strbuf b = {0};
+    leat_rendezvous_key key = key_of(e, frame, iteration, &b);
+    leat_status s = r->ops->send(r, &key, leat_tensor_ref(t), dead);
+    leat_strbuf_release(&b);
+    return s;
+}
+
+leat_status leat_send_run(leat_kernel *k)
+{
+    return send(leat_kernel_state(k), k->step, k->frame, k->iteration, leat_kernel_in(k, 0), false);
+}
+
+void leat_send_dead(const leat_bound *b, leat_step *step, uint64_t frame, int64_t iteration)
+{
+    leat_step_fail(step, send(b->state, step, frame, iteration, NULL, true));
 }
 
 static void received(void *arg, leat_status s, leat_tensor *t, bool dead)
@@ -52,11 +72,15 @@ static void received(void *arg, leat_status s, leat_tensor *t, bool dead)
 
 void leat_recv_run(leat_kernel *k)
 {
-    leat_edge_state *e = leat_kernel_state(k);
+    const leat_edge_state *e = leat_kernel_state(k);
     leat_rendezvous *r = k->step->rendezvous;
-    if (r)
-        r->ops->recv(r, &e->key, received, k);
-    else
+    if (!r) {
         leat_kernel_done(k,
                          leat_error(INTERNAL, "A step without a rendezvous receives %s", e->text));
+        return;
+    }
+    leat_strbuf b = {0};
+    leat_rendezvous_key key = key_of(e, k->frame, k->iteration, &b);
+    r->ops->recv(r, &key, received, k);
+    leat_strbuf_release(&b);
 }

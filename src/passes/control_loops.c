@@ -1,0 +1,237 @@
+/* control_loops.c -- a loop that several devices run: every device that takes part must know how
+ * often it goes round. As in TensorFlow, a device that gets values from others inside of a frame
+ * also gets a control loop for it,
+ *
+ *     Enter -> Merge -> Switch(LoopCond) -> NextIteration -> Merge
+ *
+ * whose Merge comes once in each iteration, whether the loop goes on after it or not; what is
+ * received in the frame waits for it. The condition is received like any other value. Frames inside
+ * of frames: the inner Enter starts from the outer Merge.
+ *
+ * The nodes are named "_cloop...". A graph that has such nodes was given its control loops by
+ * whoever cut it before.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "passes/pass.h"
+
+typedef struct frame {
+    const char *name;
+    int parent;             /* -1: the root, which is frame 0 */
+    const leat_node *enter; /* one that leads here */
+    leat_node *cond;
+} frame;
+
+/* The control loop of one frame on one device. */
+typedef struct control_loop {
+    int frame;
+    const char *device;
+    leat_node *merge;
+} control_loop;
+
+typedef struct maker {
+    leat_graph *graph;
+    int n_nodes; /* before any were added */
+    frame *frames;
+    int n_frames;
+    int *leads_to; /* by node id: the frame that its outputs are in */
+    control_loop *loops;
+    int n_loops, cap_loops, n_named;
+} maker;
+
+static bool is_one_of(const leat_node *n, const char *op, const char *ref_op)
+{
+    return leat_node_is(n, op) || leat_node_is(n, ref_op);
+}
+
+bool leat_is_control_loop(const leat_node *n)
+{
+    return strncmp(n->name, "_cloop", 6) == 0;
+}
+
+static int child_frame(maker *m, const leat_node *enter, int parent)
+{
+    const char *name = leat_node_string(enter, "frame_name");
+    for (int f = 1; f < m->n_frames; f++)
+        if (m->frames[f].parent == parent && strcmp(m->frames[f].name, name) == 0)
+            return f;
+    m->frames[m->n_frames] = (frame){.name = name, .parent = parent, .enter = enter};
+    return m->n_frames++;
+}
+
+static void find_frames(maker *m)
+{
+    int n;
+    leat_node **order = leat_pass_order(m->graph, &n);
+    m->frames[m->n_frames++] = (frame){.name = "", .parent = -1};
+    for (int i = 0; i < n; i++) {
+        leat_node *x = order[i];
+        int f = 0;
+        for (int j = 0; j < x->n_in + x->n_controls && !f; j++) {
+            const leat_node *from = j < x->n_in ? x->in[j].node : x->controls[j - x->n_in];
+            f = m->leads_to[from->id]; /* of a NextIteration, which comes later: 0 */
+        }
+        if (leat_node_is(x, "LoopCond"))
+            m->frames[f].cond = x;
+        if (is_one_of(x, "Enter", "RefEnter"))
+            f = child_frame(m, x, f);
+        else if (is_one_of(x, "Exit", "RefExit") && f)
+            f = m->frames[f].parent;
+        m->leads_to[x->id] = f;
+    }
+    free(order);
+}
+
+static leat_status add(maker *m, const char *op, const leat_out *in, int n_in,
+                       const leat_attr *attrs, int n_attrs, const char *device, leat_node **out)
+{
+    leat_node_spec spec = {
+        .op = op,
+        .name = leat_arena_printf(&m->graph->arena, "_cloop_%s_%d", op, m->n_named++),
+        .in = in,
+        .n_in = n_in,
+        .attrs = attrs,
+        .n_attrs = n_attrs,
+        .device = device,
+        .exact_name = true};
+    return leat_graph_add(m->graph, &spec, out);
+}
+
+static leat_status start(maker *m, const char *device, leat_node **out)
+{
+    leat_tensor *t;
+    LEAT_TRY(leat_tensor_new(LEAT_FLOAT, leat_shape(0), &t));
+    const leat_attr attrs[] = {{.name = "dtype", .kind = LEAT_ARG_TYPE, .i = LEAT_FLOAT},
+                               {.name = "value", .kind = LEAT_ARG_TENSOR, .tensor = t}};
+    leat_status s = add(m, "Const", NULL, 0, attrs, 2, device, out);
+    leat_tensor_unref(t);
+    return s;
+}
+
+static leat_node *find_loop(const maker *m, int f, const char *device)
+{
+    for (int i = 0; i < m->n_loops; i++)
+        if (m->loops[i].frame == f && strcmp(m->loops[i].device, device) == 0)
+            return m->loops[i].merge;
+    return NULL;
+}
+
+/* Whether something of the graph itself goes round on this device. */
+static bool goes_round(const maker *m, int f, const char *device)
+{
+    for (int i = 0; i < m->n_nodes; i++) {
+        const leat_node *n = m->graph->nodes[i];
+        if (!n->dead && m->leads_to[i] == f && is_one_of(n, "NextIteration", "RefNextIteration") &&
+            strcmp(n->device, device) == 0)
+            return true;
+    }
+    return false;
+}
+
+static leat_status loop_for(maker *m, int f, const char *device, leat_node **merge_out);
+
+/* What only has loop invariants to send must go round to send them, too. */
+static leat_status sender_goes_round(maker *m, int f, const char *device)
+{
+    leat_node *merge;
+    return find_loop(m, f, device) || goes_round(m, f, device) ? NULL
+                                                               : loop_for(m, f, device, &merge);
+}
+
+static leat_status make_loop(maker *m, int f, const char *device, leat_node *from,
+                             leat_node **merge_out)
+{
+    const frame *x = &m->frames[f];
+    LEAT_REQUIRE(x->cond, INVALID_ARGUMENT, "A cross-device loop must have a pivot predicate: %s",
+                 x->name);
+    const leat_attr type = {.name = "T", .kind = LEAT_ARG_TYPE, .i = LEAT_FLOAT};
+    const leat_attr enter_attrs[] = {
+        type,
+        {.name = "frame_name", .kind = LEAT_ARG_STRING, .s = x->name, .n = (int)strlen(x->name)},
+        {.name = "parallel_iterations",
+         .kind = LEAT_ARG_INT,
+         .i = leat_node_int(x->enter, "parallel_iterations")}};
+    const leat_attr merge_attrs[] = {type, {.name = "N", .kind = LEAT_ARG_INT, .i = 2}};
+    leat_node *enter, *merge, *fork, *next;
+    LEAT_TRY(add(m, "Enter", &(leat_out){from, 0}, 1, enter_attrs, 3, device, &enter));
+    const leat_out both[2] = {{enter, 0}, {enter, 0}};
+    LEAT_TRY(add(m, "Merge", both, 2, merge_attrs, 2, device, &merge));
+    const leat_out chosen[2] = {{merge, 0}, {x->cond, 0}};
+    LEAT_TRY(add(m, "Switch", chosen, 2, &type, 1, device, &fork));
+    LEAT_TRY(add(m, "NextIteration", &(leat_out){fork, 1}, 1, &type, 1, device, &next));
+    merge->in[1] = (leat_out){next, 0};
+    if (strcmp(x->cond->device, device) != 0)
+        leat_node_add_control(fork, merge); /* for what it receives */
+    *merge_out = merge;
+    return NULL;
+}
+
+/* The Merge of a frame's control loop on a device; made, from the outermost frame in, if there is
+ * none. */
+static leat_status loop_for(maker *m, int f, const char *device, leat_node **merge_out)
+{
+    int path[64], depth = 0;
+    leat_node *from = NULL;
+    for (int at = f; at > 0 && !(from = find_loop(m, at, device)); at = m->frames[at].parent) {
+        LEAT_REQUIRE(depth < 64, UNIMPLEMENTED, "Loops on several devices, nested too deep");
+        path[depth++] = at;
+    }
+    if (!from)
+        LEAT_TRY(start(m, device, &from));
+    while (depth) {
+        int at = path[--depth];
+        LEAT_TRY(make_loop(m, at, device, from, &from));
+        leat_grow(m->loops, m->n_loops, m->cap_loops);
+        m->loops[m->n_loops++] = (control_loop){at, device, from};
+        if (strcmp(m->frames[at].cond->device, device) != 0)
+            LEAT_TRY(sender_goes_round(m, at, m->frames[at].cond->device));
+    }
+    *merge_out = from;
+    return NULL;
+}
+
+static leat_status add_loops(maker *m)
+{
+    for (int i = 0; i < m->n_nodes; i++) {
+        leat_node *to = m->graph->nodes[i];
+        int n_edges = to->dead ? 0 : to->n_in + to->n_controls;
+        for (int j = 0; j < n_edges; j++) {
+            const leat_node *from = j < to->n_in ? to->in[j].node : to->controls[j - to->n_in];
+            int f = m->leads_to[from->id];
+            if (f == 0 || strcmp(from->device, to->device) == 0)
+                continue;
+            leat_node *merge = NULL;
+            LEAT_TRY(loop_for(m, f, to->device, &merge));
+            leat_node_add_control(to, merge);
+            LEAT_TRY(sender_goes_round(m, f, from->device));
+        }
+    }
+    return NULL;
+}
+
+leat_status leat_pass_control_loops(leat_compile *c)
+{
+    leat_graph *g = c->graph;
+    bool any = false;
+    for (int i = 0; i < g->n_nodes; i++) {
+        if (g->nodes[i]->dead)
+            continue;
+        if (leat_is_control_loop(g->nodes[i]))
+            return NULL;
+        any |= is_one_of(g->nodes[i], "Enter", "RefEnter");
+    }
+    if (!any)
+        return NULL;
+    maker m = {.graph = g,
+               .n_nodes = g->n_nodes,
+               .frames = leat_new_array(frame, g->n_nodes + 2),
+               .leads_to = leat_new_array(int, g->n_nodes + 1)};
+    find_frames(&m);
+    leat_status s = add_loops(&m);
+    free(m.frames);
+    free(m.leads_to);
+    free(m.loops);
+    return s;
+}
