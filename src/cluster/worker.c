@@ -85,11 +85,10 @@ leat_status leat_worker_session_open(leat_worker *w, const char *handle, bool is
     leat_worker_session *s = leat_new(leat_worker_session);
     atomic_init(&s->refs, 1);
     s->handle = leat_xstrdup(handle);
-    s->isolated = isolate;
     s->n_devices = w->n_devices;
     s->devices = leat_new_array(leat_device *, w->n_devices);
     for (int i = 0; i < w->n_devices; i++)
-        s->devices[i] = isolate ? leat_device_isolated(w->devices[i]) : w->devices[i];
+        s->devices[i] = leat_device_for_session(w->devices[i], isolate);
     pthread_mutex_lock(&w->lock);
     leat_status status = NULL;
     if (w->stopping)
@@ -110,7 +109,7 @@ void leat_worker_session_unref(leat_worker_session *s)
 {
     if (atomic_fetch_sub(&s->refs, 1) != 1)
         return;
-    for (int i = 0; i < s->n_devices && s->isolated; i++)
+    for (int i = 0; i < s->n_devices; i++)
         leat_device_free(s->devices[i]);
     free(s->devices);
     free(s->handle);

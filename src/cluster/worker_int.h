@@ -11,9 +11,8 @@
 struct leat_worker_session {
     atomic_int refs;
     char *handle;
-    leat_device **devices; /* the task's, or isolated ones */
+    leat_device **devices; /* the task's, as this session has them */
     int n_devices;
-    bool isolated;
     struct leat_registered *graphs; /* linked; guarded by the worker's lock */
 };
 

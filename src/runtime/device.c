@@ -34,12 +34,17 @@ leat_device *leat_cpu_device_new(const char *job, int task, int id, int threads,
     return d;
 }
 
-leat_device *leat_device_isolated(const leat_device *d)
+leat_device *leat_device_for_session(const leat_device *d, bool isolated)
 {
     leat_device *x = leat_new(leat_device);
     *x = *d;
     x->borrows = true;
-    x->resources = leat_resources_new();
+    if (isolated) {
+        x->resources = leat_resources_new();
+    } else {
+        leat_resources_ref(x->resources);
+        x->own = leat_resources_new();
+    }
     return x;
 }
 
@@ -50,5 +55,6 @@ void leat_device_free(leat_device *d)
     if (d->intra != d->inter && !d->borrows)
         leat_pool_free(d->intra);
     leat_resources_unref(d->resources);
+    leat_resources_unref(d->own);
     free(d);
 }

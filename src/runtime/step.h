@@ -27,9 +27,6 @@ typedef struct leat_step {
     struct leat_late *late;      /* not NULL: feeds and fetches go through it (partial runs) */
     leat_rendezvous *rendezvous; /* NULL if the plan has one partition */
     leat_trace *trace;           /* NULL: nothing is recorded */
-    /* What is the session's own, where sessions share devices: queues and accumulators without a
-     * shared_name. NULL: the device's resources are the session's. Borrowed. */
-    struct leat_resources *own_resources;
     int64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
     atomic_bool cancelled;
     atomic_int running; /* partitions that have not ended */

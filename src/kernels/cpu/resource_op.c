@@ -7,7 +7,6 @@
 #include "core/alloc.h"
 #include "core/strbuf.h"
 #include "kernels/cpu/update.h"
-#include "runtime/step.h"
 
 /* A reference whose value is [container, name]. */
 typedef struct named_ref {
@@ -63,8 +62,8 @@ static leat_status names(leat_kernel *k, make_args *m)
     LEAT_REQUIRE(*shared != '_', INVALID_ARGUMENT, "shared_name cannot start with '_':%s", shared);
     m->container = *c ? c : "localhost";
     m->name = *shared ? shared : leat_node_name(n);
-    m->where =
-        *shared || !k->step->own_resources ? leat_kernel_resources(k) : k->step->own_resources;
+    const leat_device *d = leat_kernel_device(k);
+    m->where = *shared || !d->own ? d->resources : d->own;
     return NULL;
 }
 
@@ -148,13 +147,14 @@ leat_status leat_resource_op_run(leat_kernel *k, const leat_resource_maker *m)
 static leat_status by_name(leat_kernel *k, const char *container, const char *name,
                            const leat_resource_type *type, leat_resource **out)
 {
-    if (k->step->own_resources) {
-        leat_status s = leat_resources_find(k->step->own_resources, container, name, type, out);
+    const leat_device *d = leat_kernel_device(k);
+    if (d->own) {
+        leat_status s = leat_resources_find(d->own, container, name, type, out);
         if (!s)
             return NULL;
         leat_status_free(s);
     }
-    return leat_resources_find(leat_kernel_resources(k), container, name, type, out);
+    return leat_resources_find(d->resources, container, name, type, out);
 }
 
 static leat_status by_ref(leat_kernel *k, int i, const leat_resource_type *type,
