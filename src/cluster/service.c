@@ -321,6 +321,7 @@ bool leat_service_serve(leat_service *s, leat_asked *a, const char *method, cons
 {
     for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++)
         if (strcmp(method, methods[i].method) == 0) {
+            leat_asked_leave(a); /* steps, and the opening of sessions, wait for other tasks */
             methods[i].serve(s, a, in);
             return true;
         }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cluster/shm_send.h"
@@ -19,6 +20,8 @@ enum {
     SEGMENTS_MAX = 1 << 20,
     STRIDE = 256 << 10, /* the writer is told of what was read at least so often */
     SMALL = 4096,       /* messages up to here are copied to the stack */
+    SPARES = 2,
+    SPARE_SECONDS = 5,
 };
 
 /* ---- Threads and references ---- */
@@ -67,6 +70,7 @@ void leat_conn_unref(leat_conn *c)
     pthread_mutex_destroy(&c->refs_lock);
     pthread_mutex_destroy(&c->send_lock);
     pthread_cond_destroy(&c->no_threads);
+    pthread_cond_destroy(&c->summon);
     pthread_cond_destroy(&c->more);
     c->ops->released(c);
 }
@@ -219,15 +223,42 @@ static bool work(leat_conn *c, letter *l, uint64_t number)
                                        __ATOMIC_SEQ_CST);
 }
 
+/* A thread that came back from a long work waits for a while: the next one may be long, too. True
+ * if it is to read. */
+static bool stand_by(leat_conn *c)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += SPARE_SECONDS;
+    pthread_mutex_lock(&c->refs_lock);
+    bool stays = c->spares < SPARES && !__atomic_load_n(&c->end, __ATOMIC_SEQ_CST);
+    if (!stays) {
+        pthread_mutex_unlock(&c->refs_lock);
+        return false;
+    }
+    c->spares++;
+    while (!c->summons && stays)
+        stays = !__atomic_load_n(&c->end, __ATOMIC_SEQ_CST) &&
+                pthread_cond_timedwait(&c->summon, &c->refs_lock, &until) == 0;
+    bool summoned = c->summons > 0;
+    c->summons -= summoned;
+    c->spares--;
+    pthread_mutex_unlock(&c->refs_lock);
+    return summoned;
+}
+
 static void *read_on(void *arg)
 {
     leat_conn *c = arg;
     letter l;
     pthread_setname_np(pthread_self(), "leat-shm-read");
-    uint64_t number = __atomic_load_n(&c->seat, __ATOMIC_SEQ_CST) / 2;
-    bool mine = true;
-    while (mine && read_letter(c, &l))
-        mine = work(c, &l, number);
+    bool mine;
+    do {
+        uint64_t number = __atomic_load_n(&c->seat, __ATOMIC_SEQ_CST) / 2;
+        mine = true;
+        while (mine && read_letter(c, &l))
+            mine = work(c, &l, number);
+    } while (!mine && stand_by(c));
     if (mine) {
         leat_conn_finish(c, LEAT_CONN_CLOSED);
         c->ops->ended(c);
@@ -240,7 +271,13 @@ static void *read_on(void *arg)
 
 static void start_reader(leat_conn *c)
 {
-    while (!leat_conn_thread(c, read_on))
+    pthread_mutex_lock(&c->refs_lock);
+    bool spare = c->spares > c->summons;
+    c->summons += spare;
+    if (spare)
+        pthread_cond_signal(&c->summon);
+    pthread_mutex_unlock(&c->refs_lock);
+    while (!spare && !leat_conn_thread(c, read_on))
         usleep(10000); /* no thread is to be had: without one nothing would ever be read */
 }
 
@@ -265,6 +302,11 @@ void leat_conn_start(leat_conn *c, const leat_conn_ops *ops, int socket, leat_ri
     pthread_mutex_init(&c->lock, NULL);
     pthread_mutex_init(&c->refs_lock, NULL);
     pthread_mutex_init(&c->send_lock, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&c->summon, &attr);
+    pthread_condattr_destroy(&attr);
     pthread_cond_init(&c->no_threads, NULL);
     pthread_cond_init(&c->more, NULL);
     leat_watch_add(c);
@@ -290,6 +332,9 @@ void leat_conn_finish(leat_conn *c, leat_conn_end why)
     __atomic_store_n(&c->alarm, 1, __ATOMIC_SEQ_CST);
     leat_ring_wake_reader(&c->rings.in);
     leat_ring_wake_writer(&c->rings.out);
+    pthread_mutex_lock(&c->refs_lock);
+    pthread_cond_broadcast(&c->summon);
+    pthread_mutex_unlock(&c->refs_lock);
     pthread_mutex_lock(&c->send_lock);
     pthread_cond_broadcast(&c->more);
     pthread_mutex_unlock(&c->send_lock);

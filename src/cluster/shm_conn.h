@@ -66,9 +66,11 @@ struct leat_conn {
     uint64_t frames; /* atomic: that were read */
     uint64_t seen;   /* frames when the watch last looked; the watch's own */
     pthread_mutex_t lock;      /* for what holds c; before those that follow */
-    pthread_mutex_t refs_lock; /* refs, threads; taken last */
+    pthread_mutex_t refs_lock; /* refs to summons; taken last */
     pthread_cond_t no_threads;
     int refs, threads;
+    pthread_cond_t summon;
+    int spares, summons;       /* threads that could read but must not; how many of them are to */
     pthread_mutex_t send_lock; /* rings.out and what follows */
     struct leat_unsent *unsent, *unsent_last;
     pthread_cond_t more; /* is unsent */
