@@ -223,6 +223,29 @@ static leat_status read_shape(const leat_wire_field *f, leat_shape *shape)
     return s;
 }
 
+/* The bytes at the cursor as a tensor: right where they are if they may stay there, are aligned, and
+ * are a good part of the memory that they then keep. */
+static leat_status content_tensor(leat_cursor *c, leat_dtype t, const leat_shape *shape,
+                                  leat_tensor **out)
+{
+    leat_buffer *owner = c->in->owner;
+    const leat_slice *slice = &c->in->slices[c->slice];
+    if (owner && slice->n - c->at >= c->left && c->left * 4 >= owner->size &&
+        (uintptr_t)(slice->data + c->at) % LEAT_ALIGN == 0) {
+        leat_buffer_ref(owner);
+        *out = leat_tensor_over(owner, (void *)(slice->data + c->at), t, shape);
+        return NULL;
+    }
+    leat_tensor *x;
+    LEAT_TRY(leat_tensor_alloc(NULL, t, shape, &x));
+    leat_status s = leat_cursor_copy(c, x->data, c->left);
+    if (s)
+        leat_tensor_unref(x);
+    else
+        *out = x;
+    return s;
+}
+
 /* Numbers in tensor_content, behind dtype and shape, as all senders write them, are copied straight
  * into the tensor. Sets *out only if it was that. */
 static leat_status fast_tensor(const leat_wire_field *field, leat_tensor **out)
@@ -243,14 +266,7 @@ static leat_status fast_tensor(const leat_wire_field *field, leat_tensor **out)
             if (count <= 0 || (uint64_t)count > f.value / leat_dtype_size(t) ||
                 (uint64_t)count * leat_dtype_size(t) != f.value)
                 return NULL;
-            leat_tensor *x;
-            LEAT_TRY(leat_tensor_alloc(NULL, t, &shape, &x));
-            s = leat_cursor_copy(&f.sub, x->data, (size_t)f.value);
-            if (s)
-                leat_tensor_unref(x);
-            else
-                *out = x;
-            return s;
+            return content_tensor(&f.sub, t, &shape, out);
         } else if (f.number != 3) {
             return NULL;
         }
