@@ -167,8 +167,50 @@ static void remote_session(void)
     pair_stop(&p);
 }
 
+static leat_out below(leat_graph *g, void *arg, const leat_out *v)
+{
+    return leat_less(v[0], *(leat_out *)arg);
+}
+
+/* The counter is the worker's, the sum the ps's. */
+static void add_up(leat_graph *g, void *arg, const leat_out *v, leat_out *next)
+{
+    leat_with_device(g, "/job:worker/task:0") next[0] =
+        leat_add(v[0], leat_scalar(g, LEAT_FLOAT, 1));
+    leat_with_device(g, "/job:ps/task:0") next[1] = leat_add(v[1], leat_mul(v[0], v[0]));
+}
+
+static void loop_over_tasks(void)
+{
+    pair p;
+    leat_session *s;
+    pair_start(&p);
+    leat_graph *g = leat_graph_new();
+    leat_out limit = leat_placeholder(g, LEAT_FLOAT, leat_shape()), v[2];
+    leat_with_device(g, "/job:worker/task:0")
+    {
+        v[0] = leat_scalar(g, LEAT_FLOAT, 0);
+        v[1] = leat_scalar(g, LEAT_FLOAT, 0);
+        leat_while_loop(below, add_up, &limit, v, 2, v);
+    }
+    CHECK_OK(leat_session_open(g, &s, .target = leat_server_target(p.worker), .timeout_ms = 20000));
+    for (int n = 0; n <= 20; n += 10) {
+        leat_tensor *fed = leat_scalar_float((float)n), *sum = NULL;
+        CHECK_OK(
+            leat_session_run(s, LEAT_FEED({limit, fed}), LEAT_FETCH({v[1], &sum}), LEAT_NO_TARGET));
+        if (sum)
+            CHECK_NEAR(leat_tensor_at(sum, 0), (n - 1) * n * (2 * n - 1) / 6, 0);
+        leat_tensor_unref(sum);
+        leat_tensor_unref(fed);
+    }
+    leat_session_close(s);
+    leat_graph_free(g);
+    pair_stop(&p);
+}
+
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"one_task", one_task}, {"two_tasks", two_tasks},
-               {"failing_task", failing_task}, {"remote_session", remote_session});
+               {"loop_over_tasks", loop_over_tasks}, {"failing_task", failing_task},
+               {"remote_session", remote_session});
 }
