@@ -185,18 +185,32 @@ static double gamma_moves(double alpha, double x)
     return -leat_igamma_grad_a(alpha, x) / exp(log_density);
 }
 
+/* The element of x that stands at element `flat` of a shape that x is stretched to. */
+static int64_t stretched(const leat_shape *out, const leat_shape *x, int64_t flat)
+{
+    int64_t at = 0, stride = 1;
+    for (int d = out->rank - 1, e = x->rank - 1; e >= 0; d--, e--) {
+        at += (x->dim[e] == 1 ? 0 : flat % out->dim[d]) * stride;
+        stride *= x->dim[e];
+        flat /= out->dim[d];
+    }
+    return at;
+}
+
 static leat_status gamma_grad_run(leat_kernel *k)
 {
     const leat_tensor *a = leat_kernel_in(k, 0), *x = leat_kernel_in(k, 1);
-    LEAT_REQUIRE(leat_shape_equal(&a->shape, &x->shape) || a->count == 1 || x->count == 1,
-                 UNIMPLEMENTED, "RandomGammaGrad of shapes %s and %s", leat_shape_show(&a->shape).s,
-                 leat_shape_show(&x->shape).s);
+    leat_shape s;
+    leat_status bad = leat_shape_broadcast(&a->shape, &x->shape, &s);
+    leat_status_free(bad);
+    LEAT_REQUIRE(!bad, INVALID_ARGUMENT, "Incompatible shapes: %s vs. %s",
+                 leat_shape_show(&a->shape).s, leat_shape_show(&x->shape).s);
     leat_tensor *y;
-    LEAT_TRY(leat_kernel_out(k, 0, x->count == 1 ? &a->shape : &x->shape, &y));
+    LEAT_TRY(leat_kernel_out(k, 0, &s, &y));
     for (int64_t i = 0; i < y->count; i++)
         put(y, i,
-            gamma_moves(leat_tensor_at(a, a->count == 1 ? 0 : i),
-                        leat_tensor_at(x, x->count == 1 ? 0 : i)));
+            gamma_moves(leat_tensor_at(a, stretched(&s, &a->shape, i)),
+                        leat_tensor_at(x, stretched(&s, &x->shape, i))));
     return NULL;
 }
 

@@ -267,6 +267,8 @@ def draws(f):
         f.case(name_of(t), 'RandomGammaGrad', lambda b: raw.RandomGammaGrad(
             alpha=b.feed([0.3, 1., 2.5, 7., 30.], t), sample=b.feed([0.1, 2., 1.5, 9., 33.], t)),
             1000)
+        f.case('%s_broadcast' % name_of(t), 'RandomGammaGrad', lambda b: raw.RandomGammaGrad(
+            alpha=b.feed([[0.3], [1.]], t), sample=b.feed([0.1, 2., 1.5], t)), 1000)
     for t in (tf.int32, tf.int64):
         f.case(name_of(t), 'Multinomial', lambda b: raw.Multinomial(
             logits=b.rand((1, 5), FLOAT), num_samples=b.index(20), seed=7, seed2=11,
