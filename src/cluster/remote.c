@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/here.h"
 #include "cluster/stats.h"
 #include "cluster/tensor_wire.h"
 #include "core/alloc.h"
@@ -301,16 +300,10 @@ static leat_status call(remote *r, leat_cancellation *c, leat_outgoing *q, int64
     k->cancel = (leat_cancel){.fn = on_cancel, .arg = k};
     leat_step_on_cancel(&k->live.step, &k->cancel);
     leat_session_enlist(&r->base, &k->live);
-    /* A server of this process runs the step in this thread. */
-    leat_call *here = leat_here_new(r->base.options.target + strlen("grpc://"));
     pthread_mutex_lock(&k->lock);
-    k->call = here;
-    if (!here)
-        leat_channel_call(r->channel, MASTER "RunStep", q, &o, answered, k, &k->call);
+    leat_channel_call(r->channel, MASTER "RunStep", q, &o, answered, k, &k->call);
     pthread_mutex_unlock(&k->lock);
     leat_cancellation_join(c, &k->live);
-    if (here)
-        leat_here_call(here, MASTER "RunStep", q, answered, k);
     leat_event_wait(&k->done, 0);
     leat_cancellation_part(c, &k->live);
     leat_session_delist(&r->base, &k->live);

@@ -19,7 +19,6 @@
 #include "cluster/grpc/address.h"
 #include "cluster/grpc/channel_int.h"
 #include "cluster/grpc/security.h"
-#include "cluster/here.h"
 #include "core/alloc.h"
 #include "core/threadpool.h"
 
@@ -35,7 +34,6 @@ struct leat_listener {
     grpc_server *server;
     grpc_completion_queue *queue;
     leat_tag stopped_tag;
-    leat_here_door *here; /* for callers in this process */
     pthread_mutex_t lock; /* what follows; taken last */
     pthread_cond_t changed;
     int waiting; /* requests for calls that gRPC still has */
@@ -369,10 +367,6 @@ leat_status leat_listen(const char *address, const leat_listen_options *options,
     grpc_server_start(l->server);
     for (int i = 0; i < WAITING; i++)
         request(l);
-    leat_strbuf name = {0};
-    leat_strbuf_printf(&name, "%.*s:%d", (int)(strrchr(address, ':') - address), address, l->port);
-    l->here = leat_here_open(name.s, handler, arg);
-    leat_strbuf_release(&name);
     *out = l;
     return NULL;
 }
@@ -397,8 +391,6 @@ void leat_listener_stop(leat_listener *l, int64_t deadline_ns)
     l->stopping = true;
     pthread_mutex_unlock(&l->lock);
     grpc_server_shutdown_and_notify(l->server, l->queue, leat_tag_hand(&l->stopped_tag));
-    if (l->here)
-        leat_here_close(l->here, deadline_ns);
     pthread_mutex_lock(&l->lock);
     wait_for_none(l, &l->calls, deadline_ns);
     pthread_mutex_unlock(&l->lock);
