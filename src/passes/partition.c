@@ -5,6 +5,7 @@
  * Between tasks, a pair may have a wave: how often the way to it has crossed before. Tensors of one
  * wave that go the same way may travel together, since what one of them needs from the receiver
  * came in an earlier wave. What waits for other steps, and what is in or near a loop, has none. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +115,11 @@ static leat_status end_node(cutter *k, const char *op, leat_dtype t, leat_out in
          .i = (int64_t)p->sender->incarnation},
         {.name = "_wave", .kind = LEAT_ARG_INT, .i = p->wave},
     };
-    char *name = leat_arena_printf(&part->arena, "_%s_%d", send ? "send" : "recv", k->n_pairs);
+    /* A TensorFlow task keeps kernels of these by name for as long as a session lives: a second
+     * graph must not use the names of the first. */
+    static atomic_uint last;
+    char *name = leat_arena_printf(&part->arena, "_%s_%u", send ? "send" : "recv",
+                                   atomic_fetch_add(&last, 1));
     leat_node_spec spec = {.op = op,
                            .name = name,
                            .in = &in,
