@@ -27,8 +27,9 @@ demo: all ## train MNIST on this machine: one parameter server, two workers
 	@echo '  one process, no cluster:           $(BUILD)/models/mnist'
 	@echo '  how it is built:                   ARCHITECTURE.md, docs/'
 
-bench: all ## measure Leat against TensorFlow and PyTorch, into docs/benchmarks.md
+bench: all ## measure Leat against TensorFlow, PyTorch and MXNet, into docs/benchmarks.md
 	@bench/run $(BUILD)
+	@bench/cluster $(BUILD)
 
 install: all ## install library, headers and command under PREFIX
 	@cmake --install $(BUILD) --prefix $(PREFIX)
