@@ -1,6 +1,7 @@
 /* train_test.c -- training over real processes on loopback: a ps, a chief and a worker, each this
  * program again. Tasks are killed, stopped and started again, and training goes on.
  * docs/failures.md names these cases. */
+#include <dirent.h>
 #include <leat/leat.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -9,11 +10,12 @@
 #include "cluster/task.h"
 #include "test.h"
 
-/* ---- A task: --role ps|chief|worker, with "MODE DIR LAST PS CHIEF WORKER" in one argument ---- */
+/* ---- A task: --role ps|chief|worker, with "MODE DIR LAST_STEP MAX_WAIT PS CHIEF WORKER" in one
+ * argument ---- */
 
 typedef struct plan {
     char mode[16], dir[200], ps[64], chief[64], worker[64];
-    int last_step;
+    int last_step, max_wait;
 } plan;
 
 static void on_log(void *arg, leat_log_level level, const char *file, int line, const char *message)
@@ -43,7 +45,8 @@ static int train(const plan *p, const char *target, int task)
     leat_optimizer_free(opt);
     leat_monitored *ms = NULL;
     LEAT_DIE_ON_ERROR(leat_monitored_open(g, &ms, .master = target, .is_chief = task == 0,
-                                          .last_step = p->last_step, .max_wait_secs = 40,
+                                          .checkpoint_dir = p->dir, .save_checkpoint_steps = 20,
+                                          .last_step = p->last_step, .max_wait_secs = p->max_wait,
                                           .log_step_count_steps = -1));
     printf("ready\n");
     fflush(stdout);
@@ -65,8 +68,8 @@ static int train(const plan *p, const char *target, int task)
 static int be(const char *role, const char *arg)
 {
     plan p;
-    if (sscanf(arg, "%15s %199s %d %63s %63s %63s", p.mode, p.dir, &p.last_step, p.ps, p.chief,
-               p.worker) != 6)
+    if (sscanf(arg, "%15s %199s %d %d %63s %63s %63s", p.mode, p.dir, &p.last_step, &p.max_wait,
+               p.ps, p.chief, p.worker) != 7)
         return 2;
     leat_log_set_sink(on_log, NULL, LEAT_LOG_INFO);
     leat_cluster *c = leat_cluster_new();
@@ -102,7 +105,7 @@ typedef struct cluster {
     child ps, chief, worker;
 } cluster;
 
-static void make(cluster *k, const char *mode, int last_step)
+static void make(cluster *k, const char *mode, int last_step, int max_wait)
 {
     char address[3][64];
     leat_server *probe[3];
@@ -114,8 +117,8 @@ static void make(cluster *k, const char *mode, int last_step)
         leat_server_free(probe[i]);
     snprintf(k->dir, sizeof(k->dir), "/tmp/leat_train_test_XXXXXX");
     CHECK(mkdtemp(k->dir) != NULL);
-    snprintf(k->arg, sizeof(k->arg), "%s %s %d %s %s %s", mode, k->dir, last_step, address[0],
-             address[1], address[2]);
+    snprintf(k->arg, sizeof(k->arg), "%s %s %d %d %s %s %s", mode, k->dir, last_step, max_wait,
+             address[0], address[1], address[2]);
 }
 
 static double now(void)
@@ -212,17 +215,32 @@ static void start_all(cluster *k)
     CHECK(until(&k->worker, "ready", 20));
 }
 
+/* Files of the cluster go. */
+static void clean(cluster *k)
+{
+    char path[600];
+    DIR *d = opendir(k->dir);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        snprintf(path, sizeof(path), "%s/%s", k->dir, e->d_name);
+        unlink(path);
+    }
+    if (d)
+        closedir(d);
+    rmdir(k->dir);
+}
+
 static void all_end(cluster *k)
 {
     ends(&k->chief, 30);
     ends(&k->worker, 30);
     task_end(&k->ps.task);
+    clean(k);
 }
 
 static void trains_async(void)
 {
     static cluster k;
-    make(&k, "async", 100);
+    make(&k, "async", 100, 40);
     start_all(&k);
     all_end(&k);
 }
@@ -230,7 +248,7 @@ static void trains_async(void)
 static void trains_sync(void)
 {
     static cluster k;
-    make(&k, "sync", 50);
+    make(&k, "sync", 50, 40);
     start_all(&k);
     all_end(&k);
 }
@@ -239,19 +257,20 @@ static void trains_sync(void)
 static void worker_killed_async(void)
 {
     static cluster k;
-    make(&k, "async", 400);
+    make(&k, "async", 400, 40);
     start_all(&k);
     CHECK(beyond(&k.chief, 10, 10));
     task_end(&k.worker.task);
     ends(&k.chief, 30);
     task_end(&k.ps.task);
+    clean(&k);
 }
 
 /* The same in sync mode: rounds need one gradient less once its lease is over. It comes back. */
 static void worker_killed_sync(void)
 {
     static cluster k;
-    make(&k, "sync", 400);
+    make(&k, "sync", 400, 40);
     start_all(&k);
     CHECK(beyond(&k.chief, 10, 10));
     task_end(&k.worker.task);
@@ -263,11 +282,123 @@ static void worker_killed_sync(void)
     all_end(&k);
 }
 
+/* The ps is killed and comes back empty: the others wait, and go on from the checkpoint. */
+static void ps_killed(const char *mode)
+{
+    static cluster k;
+    make(&k, mode, 400, 40);
+    start_all(&k);
+    CHECK(beyond(&k.chief, 50, 10));
+    task_end(&k.ps.task);
+    CHECK(until(&k.chief, "A task went away, or was replaced", 10));
+    CHECK(until(&k.worker, "A task went away, or was replaced", 10));
+    CHECK(until(&k.chief, "Waiting for model to be ready", 20)); /* says for whom */
+    begin(&k.ps, "ps", k.arg);
+    CHECK(until(&k.chief, "Restoring parameters from", 20));
+    CHECK(beyond(&k.chief, 60, 20));
+    CHECK(beyond(&k.worker, 60, 20));
+    all_end(&k);
+}
+
+static void ps_killed_async(void)
+{
+    ps_killed("async");
+}
+
+static void ps_killed_sync(void)
+{
+    ps_killed("sync");
+}
+
+/* The ps does not come back: what is waited for is named, and the wait ends. */
+static void ps_gone(void)
+{
+    static cluster k;
+    int status = 0;
+    make(&k, "async", 100000, 3);
+    start_all(&k);
+    CHECK(beyond(&k.chief, 10, 10));
+    task_end(&k.ps.task);
+    CHECK(until(&k.worker, "A task went away, or was replaced", 10));
+    child *both[] = {&k.chief, &k.worker};
+    for (int i = 0; i < 2; i++) {
+        double end = now() + 30;
+        while (waitpid(both[i]->task.pid, &status, WNOHANG) == 0 && now() < end)
+            usleep(10000);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+        fclose(both[i]->task.says);
+    }
+    clean(&k);
+}
+
+/* The chief is killed: async workers go on without it; it restores and joins them again. */
+static void chief_killed_async(void)
+{
+    static cluster k;
+    make(&k, "async", 600, 40);
+    start_all(&k);
+    CHECK(beyond(&k.chief, 50, 10));
+    task_end(&k.chief.task);
+    CHECK(beyond(&k.worker, 100, 10));
+    begin(&k.chief, "chief", k.arg);
+    CHECK(until(&k.chief, "Restoring parameters from", 20));
+    CHECK(until(&k.chief, "ready", 20));
+    all_end(&k);
+}
+
+/* In sync mode nobody ends rounds without it: workers wait, and go on when it is back. */
+static void chief_killed_sync(void)
+{
+    static cluster k;
+    make(&k, "sync", 400, 40);
+    start_all(&k);
+    CHECK(beyond(&k.worker, 50, 10));
+    task_end(&k.chief.task);
+    CHECK(until(&k.worker, "of all replicas for", 20)); /* names the silent one */
+    begin(&k.chief, "chief", k.arg);
+    CHECK(until(&k.chief, "ready", 20));
+    CHECK(beyond(&k.worker, 100, 20));
+    all_end(&k);
+}
+
+/* A worker is stopped for longer than its lease, and goes on. */
+static void worker_paused_sync(void)
+{
+    static cluster k;
+    make(&k, "sync", 600, 40);
+    start_all(&k);
+    CHECK(beyond(&k.chief, 10, 10));
+    kill(k.worker.task.pid, SIGSTOP);
+    CHECK(until(&k.chief, "Replica 1 is silent: rounds go on without it", 15));
+    CHECK(beyond(&k.chief, 40, 10));
+    kill(k.worker.task.pid, SIGCONT);
+    CHECK(until(&k.chief, "Replica 1 is back", 15));
+    CHECK(beyond(&k.worker, 60, 15));
+    all_end(&k);
+}
+
+/* Tasks may start in any order. */
+static void any_order(void)
+{
+    static cluster k;
+    make(&k, "sync", 30, 40);
+    begin(&k.worker, "worker", k.arg);
+    usleep(300000);
+    begin(&k.chief, "chief", k.arg);
+    usleep(300000);
+    begin(&k.ps, "ps", k.arg);
+    CHECK(until(&k.worker, "ready", 30));
+    all_end(&k);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "--role") == 0)
         return be(argv[2], argv[3]);
     return RUN(argc, argv, {"trains_async", trains_async}, {"trains_sync", trains_sync},
                {"worker_killed_async", worker_killed_async},
-               {"worker_killed_sync", worker_killed_sync});
+               {"worker_killed_sync", worker_killed_sync}, {"ps_killed_async", ps_killed_async},
+               {"ps_killed_sync", ps_killed_sync}, {"ps_gone", ps_gone},
+               {"chief_killed_async", chief_killed_async}, {"chief_killed_sync", chief_killed_sync},
+               {"worker_paused_sync", worker_paused_sync}, {"any_order", any_order});
 }
