@@ -174,7 +174,9 @@ typedef struct leat_monitored_options {
     int64_t log_step_count_steps;  /* 100; below 0: never */
     double stop_grace_secs;        /* 120: for threads of the session to end */
     double max_wait_secs;          /* 7200: for other tasks, at the start and after a failure */
-    const leat_session_options *config; /* its target does not count */
+    /* Its target does not count. Without device_filters, only tasks that the graph's nodes ask for
+     * are needed. */
+    const leat_session_options *config;
 } leat_monitored_options;
 #define leat_monitored_open(g, ms_out, ...)                                                        \
     leat_monitored_open_with((g), &(const leat_monitored_options){__VA_ARGS__}, (ms_out))
@@ -212,7 +214,7 @@ typedef struct leat_supervisor_options {
     double max_wait_secs;       /* 7200: for other tasks */
     double stop_grace_secs;     /* 120 */
     const char *checkpoint_basename; /* "model.ckpt" */
-    const leat_session_options *config; /* its target does not count */
+    const leat_session_options *config; /* as in leat_monitored_options */
     bool no_services; /* neither threads that save and count, nor queue runners are started */
 } leat_supervisor_options;
 #define leat_supervisor_open(g, sv_out, ...)                                                       \

@@ -26,6 +26,7 @@ typedef struct leat_session_options {
     bool log_device_placement; /* to the log, at level info */
     bool no_optimization;      /* run the graph as it is: no folding, merging, fusing */
     int64_t timeout_ms;        /* of every run that sets none; 0: none */
+    int64_t open_timeout_ms; /* for the tasks of a cluster to answer; 0: timeout_ms, else 2 min */
     const struct leat_security *security; /* of a server elsewhere; outlives the session */
     /* The tasks of a cluster that it may use, and waits for when it is opened: {"/job:ps",
      * "/job:worker/task:0", NULL}; NULL: all of them. Outlives the session. */

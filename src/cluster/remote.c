@@ -88,6 +88,11 @@ static void put_config(leat_strbuf *b, const leat_session_options *o)
     leat_strbuf_release(&c);
 }
 
+static int64_t open_ms(const leat_session_options *o)
+{
+    return o->open_timeout_ms ? o->open_timeout_ms : o->timeout_ms ? o->timeout_ms : OPEN_MS;
+}
+
 static leat_status create(remote *r)
 {
     leat_graph *g = r->base.graph;
@@ -102,7 +107,7 @@ static leat_status create(remote *r)
     void *reply = NULL;
     size_t n;
     if (!s)
-        s = ask(r, MASTER "CreateSession", &q, o->timeout_ms ? o->timeout_ms : OPEN_MS, &reply, &n);
+        s = ask(r, MASTER "CreateSession", &q, open_ms(o), &reply, &n);
     leat_outgoing_release(&q);
     Leat__CreateSessionResponse *a = NULL;
     if (!s)

@@ -339,8 +339,9 @@ leat_status leat_server_session(leat_graph *g, const leat_session_options *o, le
         return NULL;
     char handle[24];
     leat_handle_make(handle);
-    leat_master_options m = {
-        .handle = handle, .open_ms = o->timeout_ms, .filters = o->device_filters};
+    leat_master_options m = {.handle = handle,
+                             .open_ms = o->open_timeout_ms ? o->open_timeout_ms : o->timeout_ms,
+                             .filters = o->device_filters};
     while (m.filters && m.filters[m.n_filters])
         m.n_filters++;
     return leat_master_open(g, o, &m, s->worker, s->peers, out);

@@ -51,24 +51,21 @@ static double left(const wait *w)
     return secs > 0.001 ? secs : 0.001;
 }
 
-/* Sleeps a little longer each time. Fails when the time is over; `why` is what is missing. */
-static leat_status wait_more(wait *w, const char *why)
+/* Sleeps a little longer each time. Fails when the time is over. What is missing is said by an
+ * error, or by the model itself. */
+static leat_status wait_more(wait *w, leat_status e, const char *missing)
 {
     double now = leat_now();
-    if (w->m->stopped && w->m->stopped(w->m->stopped_arg))
-        return leat_error(CANCELLED, "Stopped while waiting for the model to be ready: %s", why);
+    const char *why = e ? leat_status_message(e) : missing, *target = w->m->config.target;
     if (now >= w->deadline)
-        return leat_error(
-            DEADLINE_EXCEEDED,
-            "Session was not ready after waiting %.0f secs. The %s on %s was waiting "
-            "for this: %s. %s",
-            w->m->max_wait_secs, w->role,
-            w->m->config.target && *w->m->config.target ? w->m->config.target : "this process", why,
-            strcmp(w->role, "chief") == 0
-                ? "Check that the tasks named there run and can be reached, or set "
-                  "max_wait_secs higher"
-                : "The chief initialises the model: check that it runs, with the same "
-                  "cluster and variables, or set max_wait_secs higher");
+        return leat_error(DEADLINE_EXCEEDED,
+                          "Session was not ready after waiting %.0f secs. The %s on %s was waiting "
+                          "for this: %s. %s, or set max_wait_secs higher",
+                          w->m->max_wait_secs, w->role, target && *target ? target : "this process",
+                          why,
+                          e ? "Check that the task runs and can be reached"
+                            : "The chief initialises the model: check that it runs, with the same "
+                              "cluster and variables");
     if (now >= w->log_at) {
         LEAT_LOG(INFO, "Waiting for model to be ready, for %.0f s of at most %.0f s: %s",
                  now - w->began, w->m->max_wait_secs, why);
@@ -77,6 +74,18 @@ static leat_status wait_more(wait *w, const char *why)
     leat_nap(w->nap < w->deadline - now ? w->nap : w->deadline - now);
     w->nap = w->nap < 0.25 ? w->nap * 1.5 : 0.4;
     return NULL;
+}
+
+static leat_status open_session(const wait *w, leat_session **out)
+{
+    leat_session_options o = w->m->config;
+    const char *const *tasks = NULL;
+    o.open_timeout_ms = (int64_t)(left(w) * 1000) + 1;
+    if (!o.device_filters && o.target && o.target[0])
+        o.device_filters = tasks = leat_graph_tasks(w->m->g);
+    leat_status e = leat_session_open_with(w->m->g, &o, out);
+    leat_graph_tasks_free(tasks);
+    return e;
 }
 
 /* Whether it may get better by itself. */
@@ -222,7 +231,7 @@ leat_status leat_session_prepare(const leat_session_maker *m, leat_session **ses
     wait w = wait_begin(m, "chief");
     for (;;) {
         leat_session *s = NULL;
-        leat_status e = leat_session_open_with(m->g, &m->config, &s);
+        leat_status e = open_session(&w, &s);
         if (!e)
             e = prepare(&w, s);
         if (!e) {
@@ -233,7 +242,7 @@ leat_status leat_session_prepare(const leat_session_maker *m, leat_session **ses
             leat_session_close(s);
         if (!passing(e))
             return e;
-        leat_status more = wait_more(&w, leat_status_message(e));
+        leat_status more = wait_more(&w, e, NULL);
         leat_status_free(e);
         LEAT_TRY(more);
     }
@@ -254,7 +263,7 @@ leat_status leat_session_wait(const leat_session_maker *m, leat_session **sessio
     leat_session *s = NULL;
     for (;;) {
         char *why = NULL;
-        leat_status e = s ? NULL : leat_session_open_with(m->g, &m->config, &s);
+        leat_status e = s ? NULL : open_session(&w, &s);
         if (!e)
             e = try_ready(&w, s, &why);
         if (!e && !why) {
@@ -269,7 +278,7 @@ leat_status leat_session_wait(const leat_session_maker *m, leat_session **sessio
             free(why);
             return e;
         }
-        leat_status more = wait_more(&w, e ? leat_status_message(e) : why);
+        leat_status more = wait_more(&w, e, why);
         leat_status_free(e);
         free(why);
         if (more && s)

@@ -17,9 +17,6 @@ typedef struct leat_session_maker {
     const char *checkpoint_dir; /* NULL: nothing is restored */
     double max_wait_secs;
     bool keep_live; /* a model whose variables all have values is taken as it is */
-    /* What ends a wait early, or NULL. */
-    bool (*stopped)(void *arg);
-    void *stopped_arg;
 } leat_session_maker;
 
 /* The chief's: opens a session, restores the newest checkpoint or else initialises, and runs the
@@ -34,6 +31,11 @@ leat_status leat_session_wait(const leat_session_maker *m,
  * freed with free(). A NULL node gives none. */
 leat_status leat_session_ready(leat_session *s, leat_out op, double timeout_secs,
                                char **why_not_out) LEAT_MUST_CHECK;
+
+/* graph_tasks.c: the tasks that nodes ask for, "/job:ps/task:0", as a NULL-ended list; NULL if
+ * there are none. */
+const char *const *leat_graph_tasks(leat_graph *g);
+void leat_graph_tasks_free(const char *const *v);
 
 /* A task went away; it, or one in its place, may come back. */
 static inline bool leat_is_preemption(leat_status s)

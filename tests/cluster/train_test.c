@@ -292,7 +292,7 @@ static void ps_killed(const char *mode)
     task_end(&k.ps.task);
     CHECK(until(&k.chief, "A task went away, or was replaced", 10));
     CHECK(until(&k.worker, "A task went away, or was replaced", 10));
-    CHECK(until(&k.chief, "Waiting for model to be ready", 20)); /* says for whom */
+    CHECK(until(&k.chief, "still waiting for response from worker: /job:ps", 20));
     begin(&k.ps, "ps", k.arg);
     CHECK(until(&k.chief, "Restoring parameters from", 20));
     CHECK(beyond(&k.chief, 60, 20));
