@@ -3,6 +3,7 @@
  * says what was missing. */
 #include "train/session_manager.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -10,6 +11,7 @@
 #include "core/alloc.h"
 #include "core/log.h"
 #include "core/strbuf.h"
+#include "train/hook_int.h"
 
 double leat_now(void)
 {
@@ -158,39 +160,67 @@ static leat_status local_init(const wait *w, leat_session *s, char **why_not)
 
 /* ---- The chief ---- */
 
-static leat_status restore(const leat_session_maker *m, leat_session *s, bool *restored)
+/* The step in a checkpoint's name, "model.ckpt-1200"; -1 if there is none. */
+static int64_t step_of(const char *path)
 {
-    char *path =
-        m->scaffold.saver && m->checkpoint_dir ? leat_latest_checkpoint(m->checkpoint_dir) : NULL;
-    *restored = path != NULL;
-    if (!path)
+    const char *dash = path ? strrchr(path, '-') : NULL;
+    char *end = NULL;
+    int64_t step = dash ? strtoll(dash + 1, &end, 10) : -1;
+    return dash && end != dash + 1 && !*end ? step : -1;
+}
+
+/* Whether all variables have values already, on tasks that kept running, and of a step that is not
+ * before the checkpoint's: a chief that was started again need not undo what others did. */
+static leat_status is_live(const wait *w, leat_session *s, const char *checkpoint, bool *live)
+{
+    const leat_scaffold *f = &w->m->scaffold;
+    int64_t step = 0, saved = step_of(checkpoint);
+    leat_out counter;
+    char *missing = NULL;
+    *live = false;
+    if (!f->ready_for_local_init_op.node || (!w->m->keep_live && saved < 0))
         return NULL;
+    LEAT_TRY(leat_session_ready(s, f->ready_for_local_init_op, left(w), &missing));
+    *live = !missing;
+    free(missing);
+    if (!*live || saved < 0)
+        return NULL;
+    leat_status e = leat_hook_step(w->m->g, "SessionManager", &counter);
+    if (e) {
+        leat_status_free(e);
+        *live = w->m->keep_live;
+        return NULL;
+    }
+    LEAT_TRY(leat_read_step(s, counter, &step));
+    *live = step >= saved;
+    if (*live)
+        LEAT_LOG(INFO,
+                 "The model is there already, at step %" PRId64
+                 ", on tasks that kept running: it is kept, not restored from step %" PRId64,
+                 step, saved);
+    return NULL;
+}
+
+static leat_status restore(const leat_session_maker *m, leat_session *s, const char *path)
+{
     LEAT_LOG(INFO, "Restoring parameters from %s", path);
-    leat_status e = leat_saver_restore(m->scaffold.saver, s, path);
-    if (!e)
-        e = leat_saver_recover(m->scaffold.saver, m->checkpoint_dir);
-    free(path);
-    return e;
+    LEAT_TRY(leat_saver_restore(m->scaffold.saver, s, path));
+    return leat_saver_recover(m->scaffold.saver, m->checkpoint_dir);
 }
 
 static leat_status initialize(const wait *w, leat_session *s)
 {
     const leat_session_maker *m = w->m;
     const leat_scaffold *f = &m->scaffold;
-    char *missing = NULL;
-    bool restored = false;
-    if (m->keep_live) {
-        LEAT_TRY(leat_session_ready(s, f->ready_for_local_init_op, left(w), &missing));
-        if (!missing && f->ready_for_local_init_op.node) {
-            LEAT_LOG(INFO,
-                     "The model is there, on the tasks that kept running: it is not restored");
-            return NULL;
-        }
-        free(missing);
-    }
-    LEAT_TRY(restore(m, s, &restored));
-    if (restored)
-        return NULL;
+    bool live = false;
+    char *path = f->saver && m->checkpoint_dir ? leat_latest_checkpoint(m->checkpoint_dir) : NULL;
+    leat_status e = is_live(w, s, path, &live);
+    bool restores = path && !live;
+    if (!e && restores)
+        e = restore(m, s, path);
+    free(path);
+    if (e || live || restores)
+        return e;
     LEAT_REQUIRE(f->init_op.node || f->init_fn || f->local_init_op.node, FAILED_PRECONDITION,
                  "Model is not initialized and no init_op or init_fn or local_init_op was given");
     LEAT_TRY(run_op(s, f->init_op, f->init_feeds, left(w)));

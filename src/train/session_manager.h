@@ -16,7 +16,8 @@ typedef struct leat_session_maker {
     leat_scaffold scaffold;     /* finished */
     const char *checkpoint_dir; /* NULL: nothing is restored */
     double max_wait_secs;
-    bool keep_live; /* a model whose variables all have values is taken as it is */
+    bool keep_live; /* a model whose variables all have values is taken as it is, even if there is
+                       no checkpoint to tell that it is the same */
 } leat_session_maker;
 
 /* The chief's: opens a session, restores the newest checkpoint or else initialises, and runs the

@@ -72,12 +72,11 @@ static int look(leat_sync_run *r, const int64_t *leases)
             m->moved = now;
         }
         bool absent = m->seen && (m->count < 0 || now - m->moved > r->y->lease_secs);
-        if (absent && !m->absent) {
-            lost++;
+        lost += absent && !m->absent;
+        if (absent && !m->absent && r->chief)
             LEAT_LOG(WARNING, "Replica %d %s: rounds go on without it", i,
                      m->count < 0 ? "has left" : "is silent");
-        }
-        if (!absent && m->absent)
+        if (!absent && m->absent && r->chief)
             LEAT_LOG(INFO, "Replica %d is back", i);
         m->absent = absent;
         present += !absent;
