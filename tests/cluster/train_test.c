@@ -233,7 +233,7 @@ static void all_end(cluster *k)
 {
     ends(&k->chief, 30);
     ends(&k->worker, 30);
-    task_end(&k->ps.task);
+    ends(&k->ps, 30);
     clean(k);
 }
 
