@@ -4,6 +4,7 @@
 #include "core/buffer.h"
 #include "core/checked.h"
 #include "core/element.h"
+#include "core/variant.h"
 #include "proto/wire.h"
 
 #include <stdio.h>
@@ -158,9 +159,11 @@ static leat_status handle_from_proto(const Leat__ResourceHandleProto *p, leat_ha
     return NULL;
 }
 
-/* Only the empty variant has a form that all can read. */
-static leat_status variant_from_proto(const Leat__VariantTensorDataProto *p)
+/* Only empty variants and numbers have a form that all can read; *v is empty. */
+static leat_status variant_from_proto(const Leat__VariantTensorDataProto *p, leat_variant *v)
 {
+    if (leat_number_variant(p->type_name, p->metadata.data, p->metadata.len, v))
+        return NULL;
     LEAT_REQUIRE(!*p->type_name && p->metadata.len == 0 && p->n_tensors == 0, UNIMPLEMENTED,
                  "Could not decode variant with type_name: \"%s\"", p->type_name);
     return NULL;
@@ -188,7 +191,7 @@ static leat_status element_from_bytes(leat_tensor *t, int64_t i, const void *byt
     }
     Leat__VariantTensorDataProto *p = NULL;
     LEAT_TRY(LEAT_UNPACK(variant_tensor_data_proto, bytes, n, &p));
-    s = variant_from_proto(p);
+    s = variant_from_proto(p, (leat_variant *)t->data + i);
     leat_proto_free(p);
     return s;
 }
@@ -258,7 +261,7 @@ static leat_status handles_from_field(leat_tensor *t, const Leat__TensorProto *p
 static leat_status variants_from_field(leat_tensor *t, const Leat__TensorProto *p)
 {
     for (int64_t i = 0; i < t->count && (uint64_t)i < p->n_variant_val; i++)
-        LEAT_TRY(variant_from_proto(p->variant_val[i]));
+        LEAT_TRY(variant_from_proto(p->variant_val[i], (leat_variant *)t->data + i));
     return NULL;
 }
 

@@ -1,6 +1,7 @@
 /* fill.c -- Fill, ZerosLike, OnesLike. */
 #include "kernels/cpu/move.h"
 #include "kernels/cpu/shapes.h"
+#include "core/variant.h"
 #include "kernels/cpu/tensor_list.h"
 
 static leat_status fill(leat_kernel *k)
@@ -17,12 +18,18 @@ static leat_status fill(leat_kernel *k)
     return leat_move_fill(k, y, value->data);
 }
 
-/* Of variants only lists have zeros. */
-static leat_status zero_list(leat_kernel *k)
+/* Of variants only numbers and lists have zeros. */
+static leat_status zero_variant(leat_kernel *k)
 {
     const leat_tensor *x = leat_kernel_in(k, 0);
+    const uint64_t zero = 0;
+    size_t size;
+    leat_variant number;
+    if (x->shape.rank == 0 && leat_number_variant_bytes(AT(leat_variant, x), &size) &&
+        leat_number_variant(AT(leat_variant, x)->type->name, &zero, size, &number))
+        return leat_variant_give(k, 0, number);
     LEAT_REQUIRE(x->shape.rank == 0 && AT(leat_variant, x)->type == &leat_list_type, UNIMPLEMENTED,
-                 "ZerosLike of a variant that is not a list is not supported");
+                 "ZerosLike of a variant that is not a number or a list is not supported");
     leat_list *zeros;
     LEAT_TRY(leat_list_zeros(AT(leat_variant, x)->object, &zeros));
     return leat_list_give(k, 0, zeros);
@@ -32,7 +39,7 @@ static leat_status zeros_like(leat_kernel *k)
 {
     const leat_tensor *x = leat_kernel_in(k, 0);
     if (x->dtype == LEAT_VARIANT)
-        return zero_list(k);
+        return zero_variant(k);
     leat_tensor *y;
     LEAT_TRY(leat_kernel_out_over(k, 0, 0, &x->shape, &y));
     leat_move_zero(k, y);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/alloc.h"
+#include "core/variant.h"
 #include "kernels/cpu/update.h"
 
 leat_list *leat_list_new(leat_dtype t, const leat_shape *element)
@@ -115,17 +116,22 @@ leat_status leat_list_take(leat_kernel *k, int i, leat_list **out)
     return NULL;
 }
 
-leat_status leat_list_give(leat_kernel *k, int i, leat_list *l)
+leat_status leat_variant_give(leat_kernel *k, int i, leat_variant v)
 {
     leat_tensor *y;
     leat_status s = leat_tensor_new(LEAT_VARIANT, leat_shape(), &y);
     if (s) {
-        leat_list_free(l);
+        v.type->unref(v.object);
         return s;
     }
-    *AT(leat_variant, y) = (leat_variant){&leat_list_type, l};
+    *AT(leat_variant, y) = v;
     leat_kernel_set(k, i, y);
     return NULL;
+}
+
+leat_status leat_list_give(leat_kernel *k, int i, leat_list *l)
+{
+    return leat_variant_give(k, i, (leat_variant){&leat_list_type, l});
 }
 
 leat_status leat_list_shape(leat_kernel *k, int i, leat_shape *out)
@@ -237,16 +243,36 @@ leat_status leat_list_zeros(const leat_list *l, leat_list **out)
     return NULL;
 }
 
-/* AddN of variants, which are lists. */
+static leat_status add_numbers(leat_kernel *k)
+{
+    leat_variant sum = {0};
+    for (int i = 1; i < leat_kernel_inputs(k); i++) {
+        const leat_tensor *x = leat_kernel_in(k, i);
+        leat_variant next, first = sum.type ? sum : *AT(leat_variant, leat_kernel_in(k, 0));
+        bool added =
+            x->shape.rank == 0 && leat_number_variant_add(&first, AT(leat_variant, x), &next);
+        if (sum.type)
+            sum.type->unref(sum.object);
+        LEAT_REQUIRE(added, INVALID_ARGUMENT, "AddN of variants of different types");
+        sum = next;
+    }
+    return leat_variant_give(k, 0, sum);
+}
+
+/* AddN of variants, which are numbers or lists. */
 static leat_status add_n_run(leat_kernel *k)
 {
+    const leat_tensor *x = leat_kernel_in(k, 0);
     const leat_list *l = NULL;
     leat_list *sum = NULL;
-    LEAT_TRY(leat_list_input(k, 0, &l));
+    size_t size;
     if (leat_kernel_inputs(k) == 1) {
         leat_kernel_forward(k, 0, 0);
         return NULL;
     }
+    if (x->shape.rank == 0 && leat_number_variant_bytes(AT(leat_variant, x), &size))
+        return add_numbers(k);
+    LEAT_TRY(leat_list_input(k, 0, &l));
     leat_status s = NULL;
     for (int i = 1; i < leat_kernel_inputs(k) && !s; i++) {
         const leat_list *next = NULL;

@@ -27,7 +27,9 @@ void leat_list_push(leat_list *l, leat_tensor *t); /* takes t */
 leat_status leat_list_input(leat_kernel *k, int i, const leat_list **out) LEAT_MUST_CHECK;
 /* The same, to be written to and given on; free with leat_list_free. */
 leat_status leat_list_take(leat_kernel *k, int i, leat_list **out) LEAT_MUST_CHECK;
-/* Output i is a scalar variant that holds l; takes l. */
+/* Output i is a scalar that holds v; takes v. */
+leat_status leat_variant_give(leat_kernel *k, int i, leat_variant v) LEAT_MUST_CHECK;
+/* The same for a list; takes l. */
 leat_status leat_list_give(leat_kernel *k, int i, leat_list *l) LEAT_MUST_CHECK;
 /* Input i, a shape: -1 for any, or a vector with -1 for dims that are not known. */
 leat_status leat_list_shape(leat_kernel *k, int i, leat_shape *out) LEAT_MUST_CHECK;

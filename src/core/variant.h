@@ -1,0 +1,15 @@
+/* variant.h -- variants that hold one number, which TensorFlow's graphs may have as constants. */
+#ifndef LEAT_CORE_VARIANT_H
+#define LEAT_CORE_VARIANT_H
+
+#include <leat/tensor.h>
+
+/* A variant of this type name ("int", "float", "double", "bool") with a number of these bytes;
+ * false if there is no such type or they are not as many as it has. */
+bool leat_number_variant(const char *type_name, const void *bytes, size_t n, leat_variant *out);
+/* The bytes of the number in v; NULL if it holds none. */
+const void *leat_number_variant_bytes(const leat_variant *v, size_t *n_out);
+/* a + b; false if they are not numbers of one type. */
+bool leat_number_variant_add(const leat_variant *a, const leat_variant *b, leat_variant *out);
+
+#endif
