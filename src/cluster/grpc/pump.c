@@ -163,6 +163,8 @@ static void start(void)
     const char *strategy = getenv("GRPC_POLL_STRATEGY");
     if (strategy && !*strategy)
         unsetenv("GRPC_POLL_STRATEGY"); /* gRPC aborts on an empty one */
+    /* Names resolve as everywhere else in the process: hosts file, search domains and all. */
+    setenv("GRPC_DNS_RESOLVER", "native", 0);
     gpr_set_log_function(write_log);
     grpc_init();
     queue = grpc_completion_queue_create_for_next(NULL);
