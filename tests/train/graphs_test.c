@@ -9,6 +9,7 @@
 #include "graph/device_name.h"
 #include "graph/graph_int.h"
 #include "test.h"
+#include "train/session_manager.h"
 #include "train/sync.h"
 
 static int by_text(const void *a, const void *b)
@@ -397,11 +398,29 @@ static void saver_sharded(void)
     compare(g, "saver_sharded");
 }
 
+static void scaffold(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_scaffold s = {0};
+    int count = 0;
+    leat_with_device_fn(g, ps_setter, &count)
+    {
+        leat_global_step(g);
+        leat_variable(g, "w", leat_zeros(g, LEAT_FLOAT, leat_shape(2)));
+        leat_local_variable(g, "l", leat_zeros(g, LEAT_FLOAT, leat_shape(2)));
+    }
+    leat_scalar_summary("x", leat_placeholder(g, LEAT_FLOAT, leat_shape(), leat_name("y")));
+    leat_saver *saver = leat_saver_new(g);
+    CHECK_OK(leat_scaffold_finish(g, &s));
+    leat_saver_free(saver);
+    compare(g, "scaffold");
+}
+
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"saver", saver}, {"saver_slices", saver_slices},
                {"saver_sharded", saver_sharded}, {"adam", adam}, {"sgd_no_step", sgd_no_step},
                {"others", others}, {"scopes", scopes}, {"partitioned", partitioned},
                {"devices", devices}, {"averages", averages}, {"sparse", sparse}, {"dense", dense},
-               {"sync", sync_replicas}, {"sync_rows", sync_rows});
+               {"sync", sync_replicas}, {"sync_rows", sync_rows}, {"scaffold", scaffold});
 }

@@ -191,6 +191,16 @@ def saver_sharded():
     tf.train.Saver(sharded=True)
 
 
-for m in (saver, saver_slices, saver_sharded, sync, sync_rows, adam, sgd_no_step, others, scopes, partitioned, devices, averages,
+def scaffold():
+    with tf.device(setter()):
+        tf.train.get_or_create_global_step()
+        tf.Variable(tf.zeros([2]), name='w')
+        tf.Variable(tf.zeros([2]), name='l', trainable=False,
+                    collections=[tf.GraphKeys.LOCAL_VARIABLES])
+    tf.summary.scalar('x', tf.placeholder(tf.float32, [], name='y'))
+    tf.train.Scaffold(saver=tf.train.Saver()).finalize()
+
+
+for m in (scaffold, saver, saver_slices, saver_sharded, sync, sync_rows, adam, sgd_no_step, others, scopes, partitioned, devices, averages,
           sparse, dense):
     model(m)
