@@ -111,7 +111,7 @@ static void make(cluster *k, const char *mode, int last_step, int max_wait)
     leat_server *probe[3];
     for (int i = 0; i < 3; i++) {
         CHECK_OK(leat_server_start_local(&probe[i]));
-        snprintf(address[i], 64, "%s", leat_server_target(probe[i]) + strlen("grpc://"));
+        snprintf(address[i], 64, "127.0.0.1%s", strrchr(leat_server_target(probe[i]), ':'));
     }
     for (int i = 0; i < 3; i++)
         leat_server_free(probe[i]);
