@@ -1,0 +1,116 @@
+/* lookup_test.c -- tables: filled, asked, taken out and in; the mistakes. */
+#include "test.h"
+
+#include <leat/leat.h>
+
+static leat_graph *g;
+static leat_session *s;
+
+static leat_out words(const char *a, const char *b)
+{
+    leat_tensor *t = NULL;
+    CHECK_OK(leat_tensor_new(LEAT_STRING, leat_shape(2), &t));
+    leat_string *v = leat_tensor_mutable(t);
+    leat_string_set(&v[0], a, strlen(a));
+    leat_string_set(&v[1], b, strlen(b));
+    leat_out x = leat_const(g, t);
+    leat_tensor_unref(t);
+    return x;
+}
+
+static void begin(void)
+{
+    g = leat_graph_new();
+    CHECK_OK(leat_session_open(g, &s));
+}
+
+static void end(void)
+{
+    leat_session_close(s);
+    leat_graph_free(g);
+}
+
+static leat_status run(leat_out x)
+{
+    return leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(leat_done(x)));
+}
+
+static void check_value(leat_out x, const char *want)
+{
+    leat_tensor *t = NULL;
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({x, &t}), LEAT_NO_TARGET));
+    char *text = t ? leat_tensor_text(t, -1) : NULL;
+    CHECK_STR(text, want);
+    free(text);
+    leat_tensor_unref(t);
+}
+
+static leat_out table(const char *op, leat_dtype key, leat_dtype value)
+{
+    return leat_op(g, op, leat_attr_type("key_dtype", key), leat_attr_type("value_dtype", value),
+                   leat_attr_string("shared_name", op));
+}
+
+static leat_out find(leat_out t, leat_out keys, double otherwise)
+{
+    return leat_op(g, "LookupTableFindV2", leat_in(t), leat_in(keys),
+                   leat_in(leat_scalar(g, LEAT_FLOAT, otherwise)));
+}
+
+static leat_out floats(double a, double b)
+{
+    leat_tensor *t = NULL;
+    CHECK_OK(leat_tensor_copy_of(LEAT_FLOAT, leat_shape(2), (float[]){(float)a, (float)b}, &t));
+    leat_out x = leat_const(g, t);
+    leat_tensor_unref(t);
+    return x;
+}
+
+static void changing(void)
+{
+    begin();
+    leat_out t = table("MutableHashTableV2", LEAT_STRING, LEAT_FLOAT);
+    check_value(leat_op(g, "LookupTableSizeV2", leat_in(t)), "0");
+    CHECK_OK(run(leat_op(g, "LookupTableInsertV2", leat_in(t), leat_in(words("a", "")),
+                         leat_in(floats(1, 2)))));
+    check_value(find(t, words("", "c"), -1), "[2 -1]");
+    CHECK_OK(run(leat_op(g, "LookupTableInsertV2", leat_in(t), leat_in(words("c", "a")),
+                         leat_in(floats(3, 4)))));
+    check_value(find(t, words("a", "c"), -1), "[4 3]");
+    check_value(leat_op(g, "LookupTableSizeV2", leat_in(t)), "3");
+    CHECK_OK(run(leat_op(g, "LookupTableRemoveV2", leat_in(t), leat_in(words("a", "none")))));
+    check_value(find(t, words("a", "c"), -1), "[-1 3]");
+    CHECK_OK(run(leat_op(g, "LookupTableImportV2", leat_in(t), leat_in(words("x", "x")),
+                         leat_in(floats(5, 6)))));
+    leat_out out =
+        leat_op(g, "LookupTableExportV2", leat_in(t), leat_attr_type("Tkeys", LEAT_STRING),
+                leat_attr_type("Tvalues", LEAT_FLOAT));
+    check_value(out, "[x]");
+    check_value(leat_output(out, 1), "[6]");
+    CHECK_ERROR(run(leat_op(g, "LookupTableInsertV2", leat_in(t), leat_in(words("a", "b")),
+                            leat_in(leat_scalar(g, LEAT_FLOAT, 1)))),
+                INVALID_ARGUMENT, "Expected shape [2] for value, got []");
+    CHECK_ERROR(run(leat_op(g, "LookupTableInsertV2", leat_in(t), leat_in(floats(1, 2)),
+                            leat_in(floats(1, 2)))),
+                INVALID_ARGUMENT, "Signature mismatch");
+    end();
+}
+
+static void once(void)
+{
+    begin();
+    leat_out t = table("HashTableV2", LEAT_STRING, LEAT_FLOAT);
+    CHECK_ERROR(run(find(t, words("a", "b"), 0)), FAILED_PRECONDITION, "Table not initialized.");
+    CHECK_OK(run(leat_op(g, "InitializeTableV2", leat_in(t), leat_in(words("a", "b")),
+                         leat_in(floats(1, 2)))));
+    check_value(find(t, words("b", "c"), -1), "[2 -1]");
+    CHECK_ERROR(run(leat_op(g, "LookupTableInsertV2", leat_in(t), leat_in(words("a", "b")),
+                            leat_in(floats(1, 2)))),
+                UNIMPLEMENTED, "Insert not supported");
+    end();
+}
+
+int main(int argc, char **argv)
+{
+    return RUN(argc, argv, {"changing", changing}, {"once", once});
+}
