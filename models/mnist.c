@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "common_flags.h"
+#include "common_mnist.h"
 #include "common_progress.h"
 
 static const char *data_dir;
@@ -58,9 +59,7 @@ static model build(void)
     leat_optimizer *opt = leat_adam(.learning_rate = learning_rate);
     m.train = leat_minimize(opt, m.loss, .global_step = step);
     leat_optimizer_free(opt);
-    leat_out axis = leat_scalar(g, LEAT_INT32, 1);
-    leat_out right = leat_equal(leat_arg_max(y, axis), leat_arg_max(m.y_, axis));
-    m.accuracy = leat_reduce_mean(leat_cast(right, LEAT_FLOAT));
+    m.accuracy = mnist_accuracy(g, y, m.y_);
     m.init = leat_global_variables_initializer(g);
     return m;
 }
@@ -97,22 +96,9 @@ static leat_status train(leat_session *s, const model *m, leat_mnist *data)
 
 static leat_status test(leat_session *s, const model *m, leat_mnist *data)
 {
-    int64_t n = leat_mnist_count(data, LEAT_MNIST_TEST), at_once = 1000;
-    double right = 0;
-    for (int64_t i = 0; i < n; i += at_once) {
-        int64_t end = i + at_once < n ? i + at_once : n;
-        leat_tensor *images, *labels, *accuracy = NULL;
-        LEAT_TRY(leat_mnist_rows(data, LEAT_MNIST_TEST, i, end, &images, &labels));
-        leat_status status = leat_session_run(s, LEAT_FEED({m->x, images}, {m->y_, labels}),
-                                              LEAT_FETCH({m->accuracy, &accuracy}), LEAT_NO_TARGET);
-        leat_tensor_unref(images);
-        leat_tensor_unref(labels);
-        if (status)
-            return status;
-        right += leat_tensor_at(accuracy, 0) * (double)(end - i);
-        leat_tensor_unref(accuracy);
-    }
-    printf("test accuracy %.2f %%\n", 100 * right / (double)n);
+    double accuracy;
+    LEAT_TRY(mnist_test_means(s, data, m->x, m->y_, &m->accuracy, 1, &accuracy));
+    printf("test accuracy %.2f %%\n", 100 * accuracy);
     return NULL;
 }
 

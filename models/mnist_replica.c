@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "common_flags.h"
+#include "common_mnist.h"
 #include "common_progress.h"
 
 static const char *data_dir, *log_dir, *ps_hosts, *worker_hosts, *job_name;
@@ -143,9 +144,7 @@ static void build(model *m, const task *t)
         }
         m->train = leat_minimize(opt, m->loss, .global_step = m->step);
         leat_optimizer_free(opt);
-        leat_out axis = leat_scalar(g, LEAT_INT32, 1);
-        leat_out right = leat_equal(leat_arg_max(y, axis), leat_arg_max(m->y_, axis));
-        m->accuracy = leat_reduce_mean(leat_cast(right, LEAT_FLOAT));
+        m->accuracy = mnist_accuracy(g, y, m->y_);
     }
 }
 

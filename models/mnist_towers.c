@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "common_flags.h"
+#include "common_mnist.h"
 #include "common_progress.h"
 
 enum { MOST_DEVICES = 64 };
@@ -93,13 +94,6 @@ static leat_out tower_loss(leat_graph *g, leat_out x, leat_out y_)
     return sum;
 }
 
-static leat_out accuracy_of(leat_graph *g, leat_out logits, leat_out y_)
-{
-    leat_out axis = leat_scalar(g, LEAT_INT32, 1);
-    leat_out right = leat_equal(leat_arg_max(logits, axis), leat_arg_max(y_, axis));
-    return leat_reduce_mean(leat_cast(right, LEAT_FLOAT));
-}
-
 static leat_out train_op(leat_graph *g, leat_optimizer *opt, leat_var_grad **towers, int n_vars,
                          leat_out step, leat_moving_average *ema)
 {
@@ -153,8 +147,8 @@ static model build(int64_t n_train)
     weights w = get_weights(g);
     weights means = {leat_moving_average_of(ema, w.w1), leat_moving_average_of(ema, w.b1),
                      leat_moving_average_of(ema, w.w2), leat_moving_average_of(ema, w.b2)};
-    m.accuracy = accuracy_of(g, logits_of(m.x[0], &w), m.y_[0]);
-    m.average_accuracy = accuracy_of(g, logits_of(m.x[0], &means), m.y_[0]);
+    m.accuracy = mnist_accuracy(g, logits_of(m.x[0], &w), m.y_[0]);
+    m.average_accuracy = mnist_accuracy(g, logits_of(m.x[0], &means), m.y_[0]);
     m.init = leat_global_variables_initializer(g);
     leat_device_leave(g);
     for (int i = 0; i < num_devices; i++)
@@ -208,26 +202,11 @@ static leat_status train(leat_session *s, const model *m, leat_mnist *data)
 
 static leat_status test(leat_session *s, const model *m, leat_mnist *data)
 {
-    int64_t n = leat_mnist_count(data, LEAT_MNIST_TEST), at_once = 1000;
-    double right = 0, average_right = 0;
-    for (int64_t i = 0; i < n; i += at_once) {
-        int64_t end = i + at_once < n ? i + at_once : n;
-        leat_tensor *images, *labels, *a = NULL, *b = NULL;
-        LEAT_TRY(leat_mnist_rows(data, LEAT_MNIST_TEST, i, end, &images, &labels));
-        leat_status status = leat_session_run(
-            s, LEAT_FEED({m->x[0], images}, {m->y_[0], labels}),
-            LEAT_FETCH({m->accuracy, &a}, {m->average_accuracy, &b}), LEAT_NO_TARGET);
-        leat_tensor_unref(images);
-        leat_tensor_unref(labels);
-        if (status)
-            return status;
-        right += leat_tensor_at(a, 0) * (double)(end - i);
-        average_right += leat_tensor_at(b, 0) * (double)(end - i);
-        leat_tensor_unref(a);
-        leat_tensor_unref(b);
-    }
-    printf("test accuracy %.2f %%, with averaged variables %.2f %%\n", 100 * right / (double)n,
-           100 * average_right / (double)n);
+    const leat_out both[2] = {m->accuracy, m->average_accuracy};
+    double means[2];
+    LEAT_TRY(mnist_test_means(s, data, m->x[0], m->y_[0], both, 2, means));
+    printf("test accuracy %.2f %%, with averaged variables %.2f %%\n", 100 * means[0],
+           100 * means[1]);
     return NULL;
 }
 

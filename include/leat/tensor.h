@@ -149,6 +149,8 @@ LEAT_API leat_tensor *leat_scalar_int32(int32_t v);
 LEAT_API leat_tensor *leat_scalar_int64(int64_t v);
 LEAT_API leat_tensor *leat_scalar_string(const char *data, size_t size);
 LEAT_API double leat_tensor_at(const leat_tensor *t, int64_t i); /* element i as a double; NaN if none */
+/* The other way: v must be within the dtype's range. For a tensor that nobody else has, of numbers. */
+LEAT_API void leat_tensor_set_at(leat_tensor *t, int64_t i, double v);
 
 LEAT_API bool leat_string_set(leat_string *dst, const char *data, size_t size); /* false: no memory */
 

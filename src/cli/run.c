@@ -20,36 +20,6 @@ typedef struct job {
 
 /* ---- Feeds ---- */
 
-static void store(leat_dtype t, void *data, int64_t i, double v)
-{
-    switch (t) {
-#define CASE(name, ctype)                                                                          \
-    case LEAT_##name:                                                                              \
-        ((ctype *)data)[i] = (ctype)v;                                                             \
-        break;
-        CASE(FLOAT, float)
-        CASE(DOUBLE, double)
-        CASE(INT8, int8_t)
-        CASE(INT16, int16_t)
-        CASE(INT32, int32_t)
-        CASE(INT64, int64_t)
-        CASE(UINT8, uint8_t)
-        CASE(UINT16, uint16_t)
-        CASE(UINT32, uint32_t)
-        CASE(UINT64, uint64_t)
-        CASE(BOOL, bool)
-#undef CASE
-    case LEAT_HALF:
-        ((leat_half *)data)[i] = leat_half_from_float((float)v);
-        break;
-    case LEAT_BFLOAT16:
-        ((leat_bfloat16 *)data)[i] = leat_bfloat16_from_float((float)v);
-        break;
-    default:
-        break;
-    }
-}
-
 static bool is_real(leat_dtype t)
 {
     return t != LEAT_STRING && t != LEAT_RESOURCE && t != LEAT_VARIANT && t != LEAT_COMPLEX64 &&
@@ -74,7 +44,7 @@ static leat_status convert(leat_tensor **t, leat_dtype want, const char *name)
         double v = leat_tensor_at(*t, i);
         bool fits = !whole || (v > -9.2e18 && v < 9.2e18);
         if (fits)
-            store(want, leat_tensor_mutable(x), i, v);
+            leat_tensor_set_at(x, i, v);
         if (!fits || (whole && leat_tensor_at(x, i) != v)) {
             leat_tensor_unref(x);
             return leat_error(INVALID_ARGUMENT, "%s is %s, cannot be fed with %g", name,

@@ -88,3 +88,42 @@ double leat_tensor_at(const leat_tensor *t, int64_t i)
         return NAN;
     }
 }
+
+void leat_tensor_set_at(leat_tensor *t, int64_t i, double v)
+{
+    if (!t || i < 0 || i >= t->count)
+        return;
+    void *p = (char *)t->data + (size_t)i * leat_dtype_size(t->dtype);
+    switch (t->dtype) {
+#define CASE(name, ctype)                                                                          \
+    case LEAT_##name:                                                                              \
+        *(ctype *)p = (ctype)v;                                                                    \
+        break;
+        CASE(FLOAT, float)
+        CASE(DOUBLE, double)
+        CASE(INT8, int8_t)
+        CASE(INT16, int16_t)
+        CASE(INT32, int32_t)
+        CASE(INT64, int64_t)
+        CASE(UINT8, uint8_t)
+        CASE(UINT16, uint16_t)
+        CASE(UINT32, uint32_t)
+        CASE(UINT64, uint64_t)
+        CASE(BOOL, bool)
+#undef CASE
+    case LEAT_HALF:
+        *(leat_half *)p = leat_half_from_float((float)v);
+        break;
+    case LEAT_BFLOAT16:
+        *(leat_bfloat16 *)p = leat_bfloat16_from_float((float)v);
+        break;
+    case LEAT_COMPLEX64:
+        *(leat_complex64 *)p = (leat_complex64){(float)v, 0};
+        break;
+    case LEAT_COMPLEX128:
+        *(leat_complex128 *)p = (leat_complex128){v, 0};
+        break;
+    default:
+        break;
+    }
+}

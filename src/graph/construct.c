@@ -53,42 +53,6 @@ static leat_out const_of(leat_loc at, leat_graph *g, leat_status s, leat_tensor 
     return y;
 }
 
-static void store(leat_tensor *t, int64_t i, double v)
-{
-    switch (t->dtype) {
-#define CASE(name, ctype)                                                                          \
-    case LEAT_##name:                                                                              \
-        ((ctype *)t->data)[i] = (ctype)v;                                                          \
-        break;
-        CASE(FLOAT, float)
-        CASE(DOUBLE, double)
-        CASE(INT8, int8_t)
-        CASE(INT16, int16_t)
-        CASE(INT32, int32_t)
-        CASE(INT64, int64_t)
-        CASE(UINT8, uint8_t)
-        CASE(UINT16, uint16_t)
-        CASE(UINT32, uint32_t)
-        CASE(UINT64, uint64_t)
-        CASE(BOOL, bool)
-#undef CASE
-    case LEAT_HALF:
-        ((leat_half *)t->data)[i] = leat_half_from_float((float)v);
-        break;
-    case LEAT_BFLOAT16:
-        ((leat_bfloat16 *)t->data)[i] = leat_bfloat16_from_float((float)v);
-        break;
-    case LEAT_COMPLEX64:
-        ((leat_complex64 *)t->data)[i] = (leat_complex64){(float)v, 0};
-        break;
-    case LEAT_COMPLEX128:
-        ((leat_complex128 *)t->data)[i] = (leat_complex128){v, 0};
-        break;
-    default:
-        break;
-    }
-}
-
 /* Large ones are made when the graph runs, not carried in it. */
 leat_out leat_full_named_at(leat_loc at, leat_graph *g, leat_dtype t, leat_shape s, double v,
                             const char *name)
@@ -109,7 +73,7 @@ leat_out leat_full_named_at(leat_loc at, leat_graph *g, leat_dtype t, leat_shape
     leat_tensor *c = NULL;
     leat_status status = leat_tensor_new(t, s, &c);
     for (int64_t i = 0; !status && i < c->count; i++)
-        store(c, i, v);
+        leat_tensor_set_at(c, i, v);
     return const_of(at, g, status, c, name);
 }
 
