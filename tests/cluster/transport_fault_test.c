@@ -208,20 +208,37 @@ static int call_and_wait(const char *where)
     return 0;
 }
 
-static void caller_killed(void)
+static void caller_vanishes(bool killed)
 {
+    atomic_store(&gone, 0);
+    atomic_store(&parked, 0);
     leat_listener *l;
     CHECK_OK(leat_listen("127.0.0.1:0", NULL, hold, NULL, &l));
     snprintf(address, sizeof address, "127.0.0.1:%d", leat_listener_port(l));
     task t = task_start("client", address);
     for (int i = 0; i < 5000 && !atomic_load(&parked); i++)
         usleep(1000);
-    task_end(&t);
-    for (int i = 0; i < 5000 && !atomic_load(&gone); i++)
+    if (killed)
+        task_end(&t);
+    else
+        task_pause(&t);
+    for (int i = 0; i < 8000 && !atomic_load(&gone); i++)
         usleep(1000);
     CHECK_INT(atomic_load(&gone), 1);
+    if (!killed)
+        task_end(&t);
     leat_asked_reply(waits, NULL, NULL);
     leat_listener_stop(l, in_ms(1000));
+}
+
+static void caller_killed(void)
+{
+    caller_vanishes(true);
+}
+
+static void caller_stopped(void)
+{
+    caller_vanishes(false);
 }
 
 /* Bytes that are no HTTP/2, and HTTP/1, do no harm. */
@@ -259,5 +276,5 @@ int main(int argc, char **argv)
     leat_ping_after_ns = 1000000000;
     return RUN(argc, argv, {"refused", refused}, {"unresolved", unresolved}, {"no_tasks", no_tasks},
                {"killed", killed}, {"stopped", stopped}, {"caller_killed", caller_killed},
-               {"garbage", garbage});
+               {"caller_stopped", caller_stopped}, {"garbage", garbage});
 }

@@ -294,8 +294,8 @@ static grpc_server *make_server(const leat_listener *l)
         {GRPC_ARG_ALLOW_REUSEPORT, 0},
         {GRPC_ARG_ENABLE_CHANNELZ, 0},
         /* Callers that vanish without a word are noticed after 20 s at most. */
-        {GRPC_ARG_KEEPALIVE_TIME_MS, 10000},
-        {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10000},
+        {GRPC_ARG_KEEPALIVE_TIME_MS, (int)(leat_ping_after_ns / 1000000)},
+        {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, (int)(leat_ping_after_ns / 1000000)},
         {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},
         {GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0}, /* clients may do the same */
     };
