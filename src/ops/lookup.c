@@ -116,6 +116,20 @@ static leat_status initialize_v2_shape(leat_infer *c)
     return keys_and_values(c);
 }
 
+static leat_status file_shape(leat_infer *c)
+{
+    leat_shape s;
+    LEAT_TRY(of_pair(c));
+    return leat_infer_rank(c, 1, 0, &s);
+}
+
+static leat_status file_v2_shape(leat_infer *c)
+{
+    leat_shape s;
+    LEAT_TRY(of_handle(c));
+    return leat_infer_rank(c, 1, 0, &s);
+}
+
 #define TABLE_ATTRS                                                                                \
     "container: string = ''; shared_name: string = ''; use_node_name_sharing: bool = false; "      \
     "key_dtype: type; value_dtype: type"
@@ -151,6 +165,10 @@ const leat_op_def leat_ops_lookup[] = {
     TABLE("MutableHashTableOfTensors", "; value_shape: shape = {}"),
     ON_TABLE("InitializeTable", ", keys: Tkey, values: Tval", NULL, "Tkey: type; Tval: type",
              initialize_shape, initialize_v2_shape, leat_grad_none),
+    ON_TABLE("InitializeTableFromTextFile", ", filename: string", NULL,
+             "key_index: int >= -2; value_index: int >= -2; vocab_size: int >= -1 = -1; "
+             "delimiter: string = '\t'",
+             file_shape, file_v2_shape, leat_grad_none),
     ON_TABLE("LookupTableFind", ", keys: Tin, default_value: Tout", "values: Tout",
              "Tin: type; Tout: type", find_shape, find_v2_shape, leat_grad_none),
     ON_TABLE("LookupTableInsert", ", keys: Tin, values: Tout", NULL, "Tin: type; Tout: type",

@@ -66,7 +66,10 @@ static void show_default(leat_strbuf *b, const leat_attr *v)
         leat_strbuf_puts(b, leat_dtype_name((leat_dtype)v->i));
         break;
     case LEAT_ARG_STRING:
-        leat_strbuf_printf(b, "'%s'", strcmp(v->s, "\n") == 0 ? "\\n" : v->s);
+        leat_strbuf_printf(b, "'%s'",
+                           strcmp(v->s, "\n") == 0   ? "\\n"
+                           : strcmp(v->s, "\t") == 0 ? "\\t"
+                                                     : v->s);
         break;
     case LEAT_ARG_SHAPE:
         leat_strbuf_puts(b, v->shape->rank < 0 ? "unknown" : "[]");

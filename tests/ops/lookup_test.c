@@ -110,7 +110,51 @@ static void once(void)
     end();
 }
 
+static leat_out from_file(const char *text, leat_dtype value, int key_index, int value_index)
+{
+    char path[600];
+    snprintf(path, sizeof(path), "%s/lookup_test.txt", LEAT_BINARY_DIR);
+    FILE *f = fopen(path, "w");
+    CHECK(f && fputs(text, f) >= 0);
+    fclose(f);
+    leat_tensor *name = leat_scalar_string(path, strlen(path));
+    leat_out t = table("HashTableV2", LEAT_STRING, value);
+    leat_out file = leat_const(g, name);
+    leat_tensor_unref(name);
+    return leat_op(g, "InitializeTableFromTextFileV2", leat_in(t), leat_in(file),
+                   leat_attr_int("key_index", key_index),
+                   leat_attr_int("value_index", value_index));
+}
+
+static void files(void)
+{
+    static const struct {
+        const char *text;
+        int key, value;
+        leat_code code;
+        const char *words;
+    } rows[] = {
+        {"1.5\ta\n-2\tb", 1, 0, LEAT_OK, ""},
+        {"1.5\ta\r\n-2\tb\r\n", 1, 0, LEAT_OK, ""},
+        {"1\ta\n2", 1, 0, LEAT_INVALID_ARGUMENT, "line 1 (2) : expected 1 got 1"},
+        {"x\ta\n", 1, 0, LEAT_INVALID_ARGUMENT, "Field x in line 0 is not a valid float."},
+        {"1\ta\n\n", 1, 0, LEAT_INVALID_ARGUMENT, "empty line found"},
+        {"1\ta\n", 1, -1, LEAT_INVALID_ARGUMENT, "requires table value dtype of int64"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        begin();
+        leat_out fill = from_file(rows[i].text, LEAT_FLOAT, rows[i].key, rows[i].value);
+        leat_status status = run(fill);
+        CHECK_INT(leat_status_code(status), rows[i].code);
+        CHECK(strstr(leat_status_message(status), rows[i].words));
+        if (!status)
+            check_value(find(leat_node_input(fill.node, 0), words("b", "c"), 7), "[-2 7]");
+        leat_status_free(status);
+        end();
+    }
+}
+
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"changing", changing}, {"once", once});
+    return RUN(argc, argv, {"changing", changing}, {"once", once}, {"files", files});
 }

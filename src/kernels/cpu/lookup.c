@@ -1,12 +1,13 @@
 /* lookup.c -- tables from keys (int32, int64, strings) to values: HashTable, which is filled once,
  * MutableHashTable and MutableHashTableOfTensors; finding, inserting, taking out and in. */
+#include "kernels/cpu/lookup.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "core/alloc.h"
 #include "core/element.h"
 #include "core/map.h"
-#include "kernels/cpu/resource_op.h"
 
 typedef struct table {
     leat_resource base;
@@ -219,6 +220,30 @@ static leat_status fill_once(table *t, const leat_tensor *keys, const leat_tenso
         return NULL;
     leat_status s = put(t, keys, values);
     t->filled = !s;
+    return s;
+}
+
+leat_status leat_lookup_find(leat_kernel *k, leat_dtype *key, leat_dtype *value,
+                             leat_resource **out)
+{
+    LEAT_TRY(leat_kernel_resource(k, 0, &table_type, out));
+    const table *t = (const table *)*out;
+    *key = t->key_type;
+    *value = t->value_type;
+    if (t->once)
+        return NULL;
+    leat_status s = leat_error(INVALID_ARGUMENT, "Table %s is not initializable", t->name);
+    leat_resource_unref(*out);
+    return s;
+}
+
+leat_status leat_lookup_fill(leat_resource *r, const leat_tensor *keys, const leat_tensor *values)
+{
+    table *t = (table *)r;
+    pthread_mutex_lock(&t->lock);
+    leat_status s = t->filled ? NULL : put(t, keys, values);
+    t->filled |= !s;
+    pthread_mutex_unlock(&t->lock);
     return s;
 }
 
