@@ -45,7 +45,7 @@ leat_status leat_monitored_create(leat_monitored *ms)
 leat_status leat_monitored_drop(leat_monitored *ms)
 {
     leat_status e = NULL;
-    for (int i = 0; i < ms->n_hooks; i++)
+    for (int i = 0; ms->session && i < ms->n_hooks; i++)
         if (ms->hooks[i]->ops->before_close)
             ms->hooks[i]->ops->before_close(ms->hooks[i], ms->session);
     if (ms->coord) {

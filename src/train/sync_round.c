@@ -102,8 +102,8 @@ static leat_status repair(leat_sync_run *r)
     int32_t more = p.required - waiting;
     if (more <= 0)
         return NULL;
-    if (more < r->present)
-        more = r->present;
+    if (more < p.tokens)
+        more = p.tokens;
     leat_tensor *n = NULL;
     LEAT_TRY(leat_tensor_copy_of(LEAT_INT32, leat_shape(1), &more, &n));
     leat_status e = leat_sync_do(r, LEAT_FEED({y->n_more, n}), LEAT_NO_FETCH, y->more, 30);
