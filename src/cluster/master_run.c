@@ -40,6 +40,8 @@ static leat_status register_graph(leat_far_part *p, const leat_graph *g)
     leat_put_text(&q.request.text, 1, p->tasks->handle);
     leat_put_bytes(&q.request.text, 2, def, n);
     leat_put_int(&q.request.text, 6, 1);
+    if (p->peer->is_leat)
+        leat_put_int(&q.request.text, 1000, 1);
     free(def);
     leat_status s = leat_ask_all(&q, 1, WORKER "RegisterGraph", "RegisterGraph",
                                  leat_now_ns() + INT64_C(1000000) * MS);

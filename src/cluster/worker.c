@@ -179,15 +179,38 @@ leat_status leat_worker_find_graph(leat_worker *w, const char *handle, leat_regi
     return NULL;
 }
 
+/* TensorFlow's masters cut graphs a little differently: edges of values in host memory have ends of
+ * their own, and which values may be dead is not said. */
+static void adapt_graph(Leat__GraphDef *def)
+{
+    for (size_t i = 0; i < def->n_node; i++) {
+        char *op = def->node[i]->op;
+        if (strcmp(op, "_HostSend") == 0 || strcmp(op, "_HostRecv") == 0)
+            memmove(op + 1, op + 5, strlen(op + 5) + 1);
+    }
+}
+
+static void expect_dead(leat_graph *g)
+{
+    for (int i = 0; i < g->n_nodes; i++)
+        if (leat_node_is(g->nodes[i], "_Recv"))
+            leat_node_set_attr(g->nodes[i],
+                               &(leat_attr){.name = "_may_be_dead", .kind = LEAT_ARG_BOOL, .i = 1});
+}
+
 /* Takes the session's reference. */
-static leat_status add_graph(leat_worker *w, leat_worker_session *s, const Leat__GraphDef *def,
-                             bool no_optimization, char handle_out[24])
+static leat_status add_graph(leat_worker *w, leat_worker_session *s, Leat__GraphDef *def,
+                             bool from_leat, bool no_optimization, char handle_out[24])
 {
     leat_graph *g = leat_graph_new();
     leat_plan_options o = {
         .devices = s->devices, .n_devices = s->n_devices, .no_optimization = no_optimization};
     leat_plan *plan = NULL;
+    if (!from_leat)
+        adapt_graph(def);
     leat_status status = leat_graph_from_proto(g, def, "");
+    if (!status && !from_leat)
+        expect_dead(g);
     if (status)
         leat_graph_free(g);
     else
@@ -230,7 +253,7 @@ static void register_graph(leat_worker *w, leat_asked *a, const leat_incoming *i
         bool plain = o && o->optimizer_options &&
                      o->optimizer_options->opt_level == LEAT__OPTIMIZER_OPTIONS__LEVEL__L0;
         Leat__GraphDef none = LEAT__GRAPH_DEF__INIT;
-        s = add_graph(w, session, q->graph_def ? q->graph_def : &none, plain, handle);
+        s = add_graph(w, session, q->graph_def ? q->graph_def : &none, q->leat, plain, handle);
     }
     r.graph_handle = handle;
     leat_reply_message(a, s, &r);
