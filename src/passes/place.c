@@ -78,7 +78,8 @@ static leat_status join_class(placer *p, const leat_node *n)
     return NULL;
 }
 
-/* The user of a reference or of a handle goes where the variable is. */
+/* The user of a reference or of a handle goes where the variable is, whatever it asks for itself.
+ */
 static leat_status join_inputs(placer *p, const leat_node *n)
 {
     int at = 0;
@@ -88,9 +89,14 @@ static leat_status join_inputs(placer *p, const leat_node *n)
                     : arg->list_attr >= 0 ? n->attrs[arg->list_attr].n
                                           : 1;
         for (int i = 0; i < count; i++, at++) {
+            const leat_node *from = n->in[at].node;
             leat_dtype t = leat_out_dtype(n->in[at]);
-            if ((arg->is_ref && leat_dtype_is_ref(t)) || t == LEAT_RESOURCE)
-                LEAT_TRY(join(p, n->in[at].node, n));
+            if (!(arg->is_ref && leat_dtype_is_ref(t)) && t != LEAT_RESOURCE)
+                continue;
+            group *user = &p->groups[root_of(p, n->id)];
+            if (conflict(&p->groups[root_of(p, from->id)].asked, &user->asked))
+                user->asked = LEAT_DEVICE_ANY;
+            LEAT_TRY(join(p, from, n));
         }
     }
     return NULL;

@@ -58,6 +58,35 @@ static void no_such_device(void)
     leat_graph_free(g);
 }
 
+static leat_out below_ten(leat_graph *g, void *arg, const leat_out *vars)
+{
+    return leat_less(vars[0], leat_scalar(g, LEAT_FLOAT, 10));
+}
+
+static void add_three(leat_graph *g, void *arg, const leat_out *vars, leat_out *next)
+{
+    next[0] = leat_add(vars[0], leat_scalar(g, LEAT_FLOAT, 3), leat_on("/cpu:1"));
+}
+
+/* Who uses a variable goes where it is, and a loop stays together, whatever is asked for. */
+static void asked_in_vain(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out v = LEAT_OP0(g, "VariableV2", leat_attr_type("dtype", LEAT_FLOAT),
+                          leat_attr_shape("shape", leat_shape()), leat_on("/cpu:0"));
+    leat_out one = leat_scalar(g, LEAT_FLOAT, 1), end;
+    leat_out init = leat_assign(v, one, leat_on("/cpu:1")),
+             more = leat_assign_add(v, one, leat_on("/cpu:1"));
+    leat_with_device(g, "/cpu:0") leat_while_loop(below_ten, add_three, NULL, &one, 1, &end);
+    leat_session *s;
+    CHECK_OK(leat_session_open(g, &s, .cpu_devices = 2, .no_optimization = true));
+    CHECK_NEAR(run_float(s, init), 1, 0);
+    CHECK_NEAR(run_float(s, more), 2, 0);
+    CHECK_NEAR(run_float(s, end), 10, 0);
+    leat_session_close(s);
+    leat_graph_free(g);
+}
+
 /* An error on one device ends the step on all. */
 static void failure_on_one(void)
 {
@@ -77,5 +106,5 @@ static void failure_on_one(void)
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"crosses", crosses}, {"no_such_device", no_such_device},
-               {"failure_on_one", failure_on_one});
+               {"asked_in_vain", asked_in_vain}, {"failure_on_one", failure_on_one});
 }
