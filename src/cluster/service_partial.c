@@ -13,7 +13,19 @@
 typedef struct leat_client_partial {
     leat_partial *run;
     int n_left; /* feeds and fetches that are to come */
+    int refs;   /* the client's, and one of each call at work on it; guarded by the client's lock */
 } client_partial;
+
+static void partial_unref(leat_client *c, client_partial *p)
+{
+    pthread_mutex_lock(&c->lock);
+    bool last = --p->refs == 0;
+    pthread_mutex_unlock(&c->lock);
+    if (!last)
+        return;
+    leat_partial_free(p->run);
+    free(p);
+}
 
 static leat_status copy_names(leat_names *to, char *const *v, size_t n)
 {
@@ -39,6 +51,7 @@ static leat_status setup(leat_client *c, const Leat__PartialRunSetupRequest *q, 
         client_partial *p = leat_new(client_partial);
         p->run = run;
         p->n_left = a.feeds.n + a.fetches.n;
+        p->refs = 1;
         pthread_mutex_lock(&c->lock);
         snprintf(handle, 40, "partial_%" PRId64, ++c->next_partial);
         leat_map_put(&c->partials, handle, p);
@@ -75,6 +88,8 @@ leat_status leat_client_partial_run(leat_client *c, const char *handle, const le
 {
     pthread_mutex_lock(&c->lock);
     client_partial *p = leat_map_get(&c->partials, handle);
+    if (p)
+        p->refs++;
     pthread_mutex_unlock(&c->lock);
     LEAT_REQUIRE(p, INVALID_ARGUMENT, "Must run PartialRunSetup before PartialRun!");
     leat_feed *feeds = leat_new_array(leat_feed, a->feeds.n + 1);
@@ -92,10 +107,9 @@ leat_status leat_client_partial_run(leat_client *c, const char *handle, const le
         p->n_left -= a->feeds.n + a->fetches.n;
     bool over = p->n_left <= 0 && leat_map_remove(&c->partials, handle);
     pthread_mutex_unlock(&c->lock);
-    if (over) {
-        leat_partial_free(p->run);
-        free(p);
-    }
+    if (over)
+        partial_unref(c, p);
+    partial_unref(c, p);
     return s;
 }
 
@@ -111,8 +125,7 @@ void leat_client_partials_free(leat_client *c)
         pthread_mutex_unlock(&c->lock);
         if (!v)
             return;
-        leat_partial_free(((client_partial *)v)->run);
-        free(v);
+        partial_unref(c, v);
     }
 }
 

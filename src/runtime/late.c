@@ -69,6 +69,14 @@ void leat_late_fetched(leat_late *l, int index, leat_tensor *t)
     pthread_mutex_unlock(&l->lock);
 }
 
+bool leat_late_was_fed(leat_late *l, int index)
+{
+    pthread_mutex_lock(&l->lock);
+    bool fed = l->feeds[index] != NULL;
+    pthread_mutex_unlock(&l->lock);
+    return fed;
+}
+
 leat_status leat_late_feed(leat_late *l, int index, leat_tensor *t)
 {
     pthread_mutex_lock(&l->lock);

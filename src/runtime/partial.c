@@ -129,10 +129,63 @@ static leat_status take(leat_partial *p, const leat_fetch *f)
     return NULL;
 }
 
+/* ---- What can be had from what was fed ---- */
+
+static void visit(const leat_node *n, bool *seen, const leat_node **stack, int *depth)
+{
+    if (seen[n->id])
+        return;
+    seen[n->id] = true;
+    stack[(*depth)++] = n;
+}
+
+static leat_status walk(leat_partial *p, leat_feeds feeds, bool *seen, const leat_node **stack,
+                        int depth)
+{
+    while (depth) {
+        const leat_node *n = stack[--depth];
+        for (int i = 0; i < n->n_in; i++) {
+            int at = find(p->feeds, p->n_feeds, n->in[i]);
+            bool now = false;
+            for (int k = 0; k < feeds.n; k++)
+                now |= feeds.v[k].x.node == n->in[i].node && feeds.v[k].x.index == n->in[i].index;
+            LEAT_REQUIRE(at < 0 || now || leat_late_was_fed(p->late, at), INVALID_ARGUMENT,
+                         "Fetch %s:%d can't be computed from the feeds that have been fed so far.",
+                         n->in[i].node->name, n->in[i].index);
+            if (at < 0)
+                visit(n->in[i].node, seen, stack, &depth);
+        }
+        for (int i = 0; i < n->n_controls; i++)
+            visit(n->controls[i], seen, stack, &depth);
+    }
+    return NULL;
+}
+
+/* A fetch that needs a feed which has not come would be waited for in vain. */
+static leat_status check_fetches(leat_partial *p, leat_feeds feeds, leat_fetches fetches)
+{
+    if (!fetches.n)
+        return NULL;
+    leat_graph *g = p->fetches[0].node->graph;
+    pthread_mutex_lock(&g->lock);
+    bool *seen = leat_new_array(bool, g->n_nodes + 1);
+    const leat_node **stack = leat_new_array(const leat_node *, g->n_nodes + 1);
+    int depth = 0;
+    for (int i = 0; i < fetches.n; i++)
+        if (fetches.v[i].x.node && fetches.v[i].x.node->graph == g)
+            visit(fetches.v[i].x.node, seen, stack, &depth);
+    leat_status s = walk(p, feeds, seen, stack, depth);
+    pthread_mutex_unlock(&g->lock);
+    free(seen);
+    free(stack);
+    return s;
+}
+
 leat_status leat_partial_run(leat_partial *p, leat_feeds feeds, leat_fetches fetches)
 {
     if (p->session->ops)
         return p->session->ops->partial_run(p, feeds, fetches);
+    LEAT_TRY(check_fetches(p, feeds, fetches));
     for (int i = 0; i < feeds.n; i++) {
         int at = find(p->feeds, p->n_feeds, feeds.v[i].x);
         LEAT_REQUIRE(at >= 0, INVALID_ARGUMENT,

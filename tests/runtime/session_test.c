@@ -133,6 +133,8 @@ static void partial(void)
         leat_tensor_unref(t);
         CHECK_ERROR(leat_partial_run(p, LEAT_FEED({a, three}), LEAT_NO_FETCH), INVALID_ARGUMENT,
                     "has already been fed");
+        CHECK_ERROR(leat_partial_run(p, LEAT_NO_FEED, LEAT_FETCH({y, &t})), INVALID_ARGUMENT,
+                    "can't be computed from the feeds that have been fed so far");
         CHECK_OK(leat_partial_run(p, LEAT_FEED({b, four}), LEAT_FETCH({y, &t})));
         CHECK_NEAR(leat_tensor_at(t, 0), 24, 0);
         leat_tensor_unref(t);
