@@ -4,7 +4,7 @@ CMAKE_FLAGS ?=
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 120
 
-.PHONY: all deps test demo bench install asan tsan fuzz clean help
+.PHONY: all deps test demo bench interop install asan tsan fuzz clean help
 
 all: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) $(if $(TARGET),--target $(TARGET))
@@ -30,6 +30,9 @@ demo: all ## train MNIST on this machine: one parameter server, two workers
 bench: all ## measure Leat against TensorFlow, PyTorch and MXNet, into docs/benchmarks.md
 	@bench/run $(BUILD)
 	@bench/cluster $(BUILD)
+
+interop: all ## real TensorFlow clients and servers together with Leat's
+	@scripts/interop $(BUILD) $(CASES)
 
 install: all ## install library, headers and command under PREFIX
 	@cmake --install $(BUILD) --prefix $(PREFIX)

@@ -78,8 +78,7 @@ static leat_status join_class(placer *p, const leat_node *n)
     return NULL;
 }
 
-/* The user of a reference or of a handle goes where the variable is, whatever it asks for itself.
- */
+/* The user of a reference or of a handle goes where the variable is, whatever it asks for. */
 static leat_status join_inputs(placer *p, const leat_node *n)
 {
     int at = 0;
