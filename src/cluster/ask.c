@@ -46,7 +46,7 @@ static void say_who(const leat_question *q, int n, const char *what)
 }
 
 leat_status leat_ask_all(leat_question *q, int n, const char *method, const char *what,
-                         int64_t deadline_ns)
+                         int64_t deadline_ns, bool wait_ready)
 {
     leat_round round;
     if (!n)
@@ -56,7 +56,7 @@ leat_status leat_ask_all(leat_question *q, int n, const char *method, const char
     for (int i = 0; i < n; i++) {
         q[i].round = &round;
         q[i].middle_ns = wall_ns();
-        leat_call_options o = {.deadline_ns = deadline_ns, .wait_ready = true};
+        leat_call_options o = {.deadline_ns = deadline_ns, .wait_ready = wait_ready};
         leat_peer_call(q[i].peer, method, &q[i].request, &o, answered, &q[i], NULL);
     }
     while (!leat_event_wait(&round.done, leat_now_ns() + INT64_C(10000000000)))

@@ -19,10 +19,11 @@ typedef struct leat_question {
     atomic_bool answered;
 } leat_question;
 
-/* Every call waits for its task to come up until the deadline. Says in the log, every ten seconds,
- * who has not answered to `what`. Gives the first error; all questions have an answer then. */
+/* With wait_ready every call waits for its task to come up until the deadline. Says in the log,
+ * every ten seconds, who has not answered to `what`. Gives the first error; all questions have an
+ * answer then. */
 leat_status leat_ask_all(leat_question *q, int n, const char *method, const char *what,
-                         int64_t deadline_ns) LEAT_MUST_CHECK;
+                         int64_t deadline_ns, bool wait_ready) LEAT_MUST_CHECK;
 /* Without waiting for the answer. */
 void leat_tell(leat_peer *p, const char *method, leat_outgoing *request);
 

@@ -24,7 +24,7 @@ typedef struct leat_tasks {
 extern const leat_far_ops leat_tasks_ops;
 /* master_run.c */
 leat_status leat_tasks_part_new(leat_far *f, const leat_target *device, const leat_graph *g,
-                                leat_far_part **out);
+                                int64_t deadline_ns, leat_far_part **out);
 void leat_tasks_part_free(leat_far_part *p);
 void leat_tasks_part_start(leat_far_part *p, leat_step *step);
 leat_status leat_tasks_step_begin(leat_far *f, leat_step *step);

@@ -30,7 +30,7 @@ typedef struct far_step {
 
 /* ---- Registering ---- */
 
-static leat_status register_graph(leat_far_part *p, const leat_graph *g)
+static leat_status register_graph(leat_far_part *p, const leat_graph *g, int64_t deadline_ns)
 {
     enum { MS = 120000 };
     void *def;
@@ -43,8 +43,10 @@ static leat_status register_graph(leat_far_part *p, const leat_graph *g)
     if (p->peer->is_leat)
         leat_put_int(&q.request.text, 1000, 1);
     free(def);
-    leat_status s = leat_ask_all(&q, 1, WORKER "RegisterGraph", "RegisterGraph",
-                                 leat_now_ns() + INT64_C(1000000) * MS);
+    if (!deadline_ns)
+        deadline_ns = leat_now_ns() + INT64_C(1000000) * MS;
+    leat_status s =
+        leat_ask_all(&q, 1, WORKER "RegisterGraph", "RegisterGraph", deadline_ns, false);
     Leat__RegisterGraphResponse *r = NULL;
     if (!s)
         s = LEAT_UNPACK(register_graph_response, q.reply, q.size, &r);
@@ -57,7 +59,7 @@ static leat_status register_graph(leat_far_part *p, const leat_graph *g)
 }
 
 leat_status leat_tasks_part_new(leat_far *f, const leat_target *device, const leat_graph *g,
-                                leat_far_part **out)
+                                int64_t deadline_ns, leat_far_part **out)
 {
     leat_tasks *t = (leat_tasks *)f;
     leat_far_part *p = leat_new(leat_far_part);
@@ -66,7 +68,7 @@ leat_status leat_tasks_part_new(leat_far *f, const leat_target *device, const le
         if (strncmp(device->name, t->peers[i]->name, strlen(t->peers[i]->name)) == 0 &&
             device->name[strlen(t->peers[i]->name)] == '/')
             p->peer = t->peers[i];
-    leat_status s = p->peer ? register_graph(p, g)
+    leat_status s = p->peer ? register_graph(p, g, deadline_ns)
                             : leat_error(INTERNAL, "No task of the session has %s", device->name);
     if (s)
         leat_tasks_part_free(p);

@@ -105,7 +105,7 @@ static void say_done(leat_server *s)
         leat_put_text(&q[n++].request.text, 1, leat_worker_task(s->worker));
     }
     leat_status status =
-        leat_ask_all(q, n, DONE, "Done", leat_now_ns() + INT64_C(1000000000) * SAY_SECONDS);
+        leat_ask_all(q, n, DONE, "Done", leat_now_ns() + INT64_C(1000000000) * SAY_SECONDS, false);
     leat_status_free(status); /* who is not there need not know */
     for (int i = 0; i < n; i++) {
         leat_status_free(q[i].status);

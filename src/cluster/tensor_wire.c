@@ -223,8 +223,8 @@ static leat_status read_shape(const leat_wire_field *f, leat_shape *shape)
     return s;
 }
 
-/* The bytes at the cursor as a tensor: right where they are if they may stay there, are aligned, and
- * are a good part of the memory that they then keep. */
+/* The bytes at the cursor as a tensor: right where they are if they may stay there, are aligned,
+ * and are a good part of the memory that they then keep. */
 static leat_status content_tensor(leat_cursor *c, leat_dtype t, const leat_shape *shape,
                                   leat_tensor **out)
 {

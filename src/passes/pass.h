@@ -42,7 +42,8 @@ typedef struct leat_compile {
 typedef struct leat_request {
     const leat_out *feeds, *fetches, *targets;
     int n_feeds, n_fetches, n_targets;
-    bool feed_later; /* partial runs: _Arg nodes wait for their values */
+    bool feed_later;     /* partial runs: _Arg nodes wait for their values */
+    int64_t deadline_ns; /* other tasks must have their parts by then; 0: none */
 } leat_request;
 
 /* prune.c: makes c->graph, with what the request needs. */

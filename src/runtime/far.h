@@ -13,9 +13,10 @@ typedef struct leat_far leat_far;
 typedef struct leat_far_part leat_far_part;
 
 typedef struct leat_far_ops {
-    /* Hands a part over to the task of this device. Borrows g. */
+    /* Hands a part over to the task of this device, by a time of CLOCK_MONOTONIC (0: whenever).
+     * Borrows g. */
     leat_status (*part_new)(leat_far *f, const leat_target *device, const leat_graph *g,
-                            leat_far_part **out);
+                            int64_t deadline_ns, leat_far_part **out);
     void (*part_free)(leat_far_part *p);
     /* Starts it in a step; when it has ended, or the step was cancelled and nothing more will
      * come: leat_step_fail for an error, then leat_step_part_ended. */

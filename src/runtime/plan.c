@@ -107,7 +107,8 @@ static leat_status add_own(leat_plan *p, leat_graph *g, const leat_plan_options 
 }
 
 /* Hands the graphs of other tasks over, and keeps this task's. Takes all of them. */
-static leat_status add_tasks(leat_plan *p, leat_graph **graphs, const leat_plan_options *o)
+static leat_status add_tasks(leat_plan *p, leat_graph **graphs, const leat_plan_options *o,
+                             int64_t deadline_ns)
 {
     const leat_device_name *own = &o->devices[0]->parsed;
     leat_status s = NULL;
@@ -121,7 +122,7 @@ static leat_status add_tasks(leat_plan *p, leat_graph **graphs, const leat_plan_
             continue;
         }
         if (!s)
-            s = o->far->ops->part_new(o->far, &o->far->targets[i], graphs[i],
+            s = o->far->ops->part_new(o->far, &o->far->targets[i], graphs[i], deadline_ns,
                                       &p->far_parts[p->n_far]);
         p->n_far += !s;
         leat_graph_free(graphs[i]);
@@ -157,7 +158,8 @@ leat_status leat_plan_new(const leat_graph *g, const leat_request *q, const leat
     leat_graph **graphs = NULL;
     LEAT_TRY(leat_compile_graph(g, q, o, &graphs));
     leat_plan *p = plan_alloc(o);
-    return plan_made(p, o->far ? add_tasks(p, graphs, o) : add_parts(p, graphs, o), out);
+    return plan_made(p, o->far ? add_tasks(p, graphs, o, q->deadline_ns) : add_parts(p, graphs, o),
+                     out);
 }
 
 leat_status leat_plan_of_part(leat_graph *part, const leat_plan_options *o, leat_plan **out)

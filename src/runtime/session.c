@@ -224,6 +224,12 @@ leat_status leat_feed_check(leat_out x, const leat_tensor *t)
     return NULL;
 }
 
+static int64_t deadline_of(const leat_session *s, const leat_run_options *o)
+{
+    int64_t timeout = o && o->timeout_ms ? o->timeout_ms : s->options.timeout_ms;
+    return timeout > 0 ? leat_now_ns() + timeout * 1000000 : 0;
+}
+
 static leat_status run_step(leat_session *s, const leat_run_options *o, leat_plan *plan,
                             leat_tensor *const *feeds, leat_tensor **fetched)
 {
@@ -233,9 +239,7 @@ static leat_status run_step(leat_session *s, const leat_run_options *o, leat_pla
     step->id = atomic_fetch_add(&s->next_step, 1) + 1;
     step->feeds = feeds;
     step->fetches = fetched;
-    int64_t timeout = o && o->timeout_ms ? o->timeout_ms : s->options.timeout_ms;
-    if (timeout > 0)
-        step->deadline_ns = leat_now_ns() + timeout * 1000000;
+    step->deadline_ns = deadline_of(s, o);
     if (o && o->metadata_out)
         step->trace = leat_trace_new();
     if (step->trace && o->output_partition_graphs)
@@ -271,7 +275,8 @@ static leat_status run(leat_session *s, const leat_run_options *o, leat_feeds fe
                       .fetches = fetch_outs,
                       .n_fetches = fetches.n,
                       .targets = targets.v,
-                      .n_targets = targets.n};
+                      .n_targets = targets.n,
+                      .deadline_ns = deadline_of(s, o)};
     leat_plan *plan;
     LEAT_TRY(leat_session_plan(s, &q, &plan));
     for (int i = 0; i < feeds.n; i++)

@@ -27,7 +27,7 @@ typedef struct leat_step {
     struct leat_late *late;      /* not NULL: feeds and fetches go through it (partial runs) */
     leat_rendezvous *rendezvous; /* NULL if the plan has one partition */
     leat_trace *trace;           /* NULL: nothing is recorded */
-    int64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
+    int64_t deadline_ns;         /* CLOCK_MONOTONIC; 0: none */
     atomic_bool cancelled;
     atomic_int running; /* partitions that have not ended */
     leat_event done;
