@@ -112,7 +112,7 @@ static leat_status resource_scatter_nd_shape(leat_infer *c)
     leat_dtype t;
     leat_shape var;
     leat_infer_in_handle(c, 0, &t, &var);
-    return check_nd(c, &var);
+    return var.rank == 0 ? NULL : check_nd(c, &var); /* the kernel says what is wrong */
 }
 
 static leat_status gather_shape(leat_infer *c)

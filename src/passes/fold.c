@@ -166,10 +166,19 @@ static leat_status fold_shape(folder *f, leat_node *n)
     return s;
 }
 
+static bool reads_reference(leat_out x)
+{
+    if (leat_node_is(x.node, "Identity"))
+        x = x.node->in[0];
+    return leat_dtype_is_ref(leat_out_dtype(x));
+}
+
+/* The rank of a variable is asked when the step runs: that is how tf.assert_variables_initialized
+ * finds out whether it has a value. */
 static bool asks_shape(const leat_node *n)
 {
     return leat_node_is(n, "Shape") || leat_node_is(n, "ShapeN") || leat_node_is(n, "Size") ||
-           leat_node_is(n, "Rank");
+           (leat_node_is(n, "Rank") && !reads_reference(n->in[0]));
 }
 
 leat_status leat_pass_fold(leat_compile *c)

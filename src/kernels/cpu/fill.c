@@ -18,7 +18,7 @@ static leat_status fill(leat_kernel *k)
     return leat_move_fill(k, y, value->data);
 }
 
-/* Of variants only numbers and lists have zeros. */
+/* Of variants only numbers, optionals and lists have zeros. */
 static leat_status zero_variant(leat_kernel *k)
 {
     const leat_tensor *x = leat_kernel_in(k, 0);
@@ -28,8 +28,11 @@ static leat_status zero_variant(leat_kernel *k)
     if (x->shape.rank == 0 && leat_number_variant_bytes(AT(leat_variant, x), &size) &&
         leat_number_variant(AT(leat_variant, x)->type->name, &zero, size, &number))
         return leat_variant_give(k, 0, number);
-    LEAT_REQUIRE(x->shape.rank == 0 && AT(leat_variant, x)->type == &leat_list_type, UNIMPLEMENTED,
-                 "ZerosLike of a variant that is not a number or a list is not supported");
+    if (x->shape.rank == 0 && AT(leat_variant, x)->type == &leat_optional_type)
+        return leat_optional_zeros(k, AT(leat_variant, x));
+    LEAT_REQUIRE(
+        x->shape.rank == 0 && AT(leat_variant, x)->type == &leat_list_type, UNIMPLEMENTED,
+        "ZerosLike of a variant that is not a number, an optional or a list is not supported");
     leat_list *zeros;
     LEAT_TRY(leat_list_zeros(AT(leat_variant, x)->object, &zeros));
     return leat_list_give(k, 0, zeros);

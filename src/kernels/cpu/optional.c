@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "core/alloc.h"
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/tensor_list.h"
 
 typedef struct optional {
     atomic_int refs;
@@ -26,7 +26,7 @@ static void optional_unref(void *object)
     free(o);
 }
 
-static const leat_variant_type optional_type = {
+const leat_variant_type leat_optional_type = {
     .name = "tensorflow::data::Optional", .ref = optional_ref, .unref = optional_unref};
 
 /* An optional of the kernel's n inputs, or none. */
@@ -43,7 +43,7 @@ static leat_status make(leat_kernel *k, int n)
     leat_variant *to = AT(leat_variant, y);
     if (to->type && to->object)
         to->type->unref(to->object);
-    *to = (leat_variant){&optional_type, o};
+    *to = (leat_variant){&leat_optional_type, o};
     return NULL;
 }
 
@@ -57,11 +57,27 @@ static leat_status none_run(leat_kernel *k)
     return make(k, 0);
 }
 
+leat_status leat_optional_zeros(leat_kernel *k, const leat_variant *v)
+{
+    const optional *from = v->object;
+    optional *o = leat_new(optional);
+    atomic_init(&o->refs, 1);
+    o->v = from->n ? leat_new_array(leat_tensor *, from->n) : NULL;
+    leat_status s = NULL;
+    for (; o->n < from->n && !s; o->n += !s)
+        s = leat_tensor_new(from->v[o->n]->dtype, from->v[o->n]->shape, &o->v[o->n]);
+    if (s) {
+        optional_unref(o);
+        return s;
+    }
+    return leat_variant_give(k, 0, (leat_variant){&leat_optional_type, o});
+}
+
 static leat_status optional_of(leat_kernel *k, const char *op, const optional **out)
 {
     const leat_tensor *x = leat_kernel_in(k, 0);
     const leat_variant *v = AT(leat_variant, x);
-    LEAT_REQUIRE(x->count == 1 && v->type == &optional_type, INVALID_ARGUMENT,
+    LEAT_REQUIRE(x->count == 1 && v->type == &leat_optional_type, INVALID_ARGUMENT,
                  "Input to %s must be an optional.", op);
     *out = v->object;
     return NULL;

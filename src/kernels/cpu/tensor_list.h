@@ -43,4 +43,8 @@ leat_status leat_list_add(const leat_list *a, const leat_list *b, leat_list **ou
 leat_status leat_list_zeros(const leat_list *l, leat_list **out) LEAT_MUST_CHECK;
 extern const leat_variant_type leat_list_type;
 
+/* optional.c: output 0 is an optional of zeros, as many as v, an optional, has tensors. */
+extern const leat_variant_type leat_optional_type;
+leat_status leat_optional_zeros(leat_kernel *k, const leat_variant *v) LEAT_MUST_CHECK;
+
 #endif
