@@ -158,6 +158,32 @@ static leat_status gather_inputs(importer *im, int node, leat_out *in, leat_node
     return NULL;
 }
 
+/* Attributes that TensorFlow 2 gave to ops of TensorFlow 1. Those that are hints change no value;
+ * of the others only the default does not. */
+static bool is_of_later_version(const char *op, const leat_attr *a)
+{
+    static const char *const hints[] = {"grad_a",          "grad_b",     "grad_x",        "grad_y",
+                                        "allowed_devices", "debug_name", "validate_shape"};
+    static const leat_attr defaults[] = {
+        {.name = "multiply_linear_by_lr", .kind = LEAT_ARG_BOOL},
+        {.name = "allow_missing_files", .kind = LEAT_ARG_BOOL},
+        {.name = "bad_indices_policy", .kind = LEAT_ARG_STRING},
+        {.name = "Tk", .kind = LEAT_ARG_TYPE, .i = LEAT_INT32},
+        {.name = "index_type", .kind = LEAT_ARG_TYPE, .i = LEAT_INT32},
+    };
+    const leat_op_info *info = leat_op_find(op);
+    if (!info || leat_op_attr_index(info, a->name) >= 0)
+        return false;
+    for (size_t i = 0; i < sizeof(hints) / sizeof(*hints); i++)
+        if (strcmp(a->name, hints[i]) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof(defaults) / sizeof(*defaults); i++)
+        if (strcmp(a->name, defaults[i].name) == 0)
+            return a->kind == defaults[i].kind &&
+                   (a->kind == LEAT_ARG_STRING ? !a->n : a->i == defaults[i].i);
+    return false;
+}
+
 static leat_status make(importer *im, int node)
 {
     const Leat__NodeDef *d = im->defs[node];
@@ -176,7 +202,11 @@ static leat_status make(importer *im, int node)
     for (size_t i = 0; i < d->n_attr && !s; i++) {
         s = leat_attr_from_proto(&im->g->arena, d->attr[i]->key, d->attr[i]->value,
                                  &attrs[spec.n_attrs]);
-        if (!s)
+        if (s)
+            break;
+        if (is_of_later_version(d->op, &attrs[spec.n_attrs]))
+            leat_attr_release(&attrs[spec.n_attrs]);
+        else
             prefix_class(im, &attrs[spec.n_attrs++]);
     }
     if (!s)

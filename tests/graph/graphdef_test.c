@@ -71,6 +71,14 @@ static void bad_ones(void)
                 "invalid characters");
     CHECK_ERROR(import_text("node { name: 'a' op: 'NoOp' attr { key: 'b' value { i: 1 } } }", NULL),
                 INVALID_ARGUMENT, "NodeDef mentions attr 'b' not in Op<name=NoOp>");
+    /* What TensorFlow 2 added to old ops: hints, and defaults. */
+    CHECK_OK(import_text("node { name: 'a' op: 'NoOp' attr { key: 'grad_a' value { b: true } } "
+                         "attr { key: 'Tk' value { type: DT_INT32 } } }",
+                         NULL));
+    CHECK_ERROR(import_text("node { name: 'a' op: 'NoOp' attr { key: 'Tk' value { type: DT_INT64 "
+                            "} } }",
+                            NULL),
+                INVALID_ARGUMENT, "NodeDef mentions attr 'Tk' not in Op<name=NoOp>");
     CHECK_ERROR(import_text("node { name: 'a' op: 'Placeholder' }", NULL), INVALID_ARGUMENT,
                 "NodeDef missing attr 'dtype' from Op<name=Placeholder>");
     CHECK_ERROR(import_text("node { name: 'a' op: 'NoOp' input: '^a' }", NULL), INVALID_ARGUMENT,
