@@ -239,16 +239,14 @@ def functions(c):
 
 @case(on=[ONE, TWO])
 def functions_with_state(c):
-    from tensorflow.python.eager import function as eager
     with far(c):
         v = tf.get_variable("v", initializer=2.0, use_resource=True)
 
-    @eager.defun
     def bump(x):
         v.assign_add(x)
         return v * x
 
-    y = bump(tf.constant(3.0))
+    y = (tf.function if TF2 else tf.contrib.eager.defun)(bump)(tf.constant(3.0))
     grad = tf.gradients(y, v)[0]
     with c.session() as s:
         s.run(v.initializer)
@@ -285,7 +283,7 @@ def py_free_ops(c):
             tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[1, 2], logits=x),
             tf.split(x, 2, 1), tf.unstack(x, axis=1), tf.transpose(x), tf.pad(x, [[1, 0], [0, 1]]),
             tf.dynamic_partition(x, [0, 1], 2), tf.unique([3, 1, 3])[1], tf.cumsum(x, 1),
-            tf.segment_sum(x, [0, 0]), tf.einsum("ij,kj->ik", x, x), tf.layers.flatten(x)]
+            tf.segment_sum(x, [0, 0]), tf.tensordot(x, x, [[1], [1]])]
     feed = {x: np.array([[1, 5, 2, 4], [0.5, 2, 0, 8]])}
     with tf.Session() as s:
         want = s.run(outs, feed)

@@ -1,5 +1,6 @@
 """What goes in and comes out: constants, feeds, structures of fetches, variables, strings, sizes."""
 import collections
+import re
 
 import numpy as np
 
@@ -164,6 +165,15 @@ def strings_between(c):
     with c.session() as s:
         assert s.run(d).tolist() == [t + b"-" + t for t in texts]
         assert s.run(tf.strings.length(d)).tolist() == [2 * len(t) + 1 for t in texts]
+
+
+@case()
+def patterns(c):
+    texts = ["s3://a", "", "s3:/", "aab", "b", "a.b", "axb"]
+    for p in ("^s3://.*", ".*", "a*b", "a+b", "a?b", "a\\.b", "^a.b$"):
+        want = [re.match("(?:%s)$" % p, t) is not None for t in texts]
+        with c.session() as s:
+            assert s.run(tf.strings.regex_full_match(tf.constant(texts), p)).tolist() == want, p
 
 
 @case()
