@@ -21,6 +21,7 @@ typedef struct folder {
     leat_compile *c;
     leat_uses uses;
     bool *below_flow;
+    int n_nodes; /* that uses and below_flow know */
 } folder;
 
 static bool may_fold(const leat_node *n)
@@ -146,6 +147,17 @@ static leat_tensor *shape_value(const leat_node *n, int i)
                                    : int_tensor(t, s.dim, s.rank, false);
 }
 
+/* Constants that were made meanwhile are not in the list. */
+static bool is_below_flow(const folder *f, const leat_node *n)
+{
+    if (n->id < f->n_nodes)
+        return f->below_flow[n->id];
+    for (int i = 0; i < n->n_controls; i++)
+        if (is_below_flow(f, n->controls[i]))
+            return true;
+    return false;
+}
+
 static leat_status fold_shape(folder *f, leat_node *n)
 {
     leat_tensor *few[FEW] = {0};
@@ -157,7 +169,7 @@ static leat_status fold_shape(folder *f, leat_node *n)
     if (all) {
         /* What is in a frame, or may be dead, stays so. */
         for (int i = 0; i < n->n_in; i++)
-            if (f->below_flow[n->in[i].node->id])
+            if (is_below_flow(f, n->in[i].node))
                 leat_node_add_control(n, n->in[i].node);
         s = become(f, n, few);
     }
@@ -183,8 +195,10 @@ static bool asks_shape(const leat_node *n)
 
 leat_status leat_pass_fold(leat_compile *c)
 {
-    folder f = {
-        .c = c, .uses = leat_uses_of(c->graph), .below_flow = leat_pass_below_flow(c->graph)};
+    folder f = {.c = c,
+                .uses = leat_uses_of(c->graph),
+                .below_flow = leat_pass_below_flow(c->graph),
+                .n_nodes = c->graph->n_nodes};
     int n;
     leat_node **order = leat_pass_order(c->graph, &n);
     leat_status s = NULL;
