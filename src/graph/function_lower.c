@@ -19,7 +19,7 @@ static leat_out add_with(lowering *l, const char *op, const char *name, const le
                          int n_in, const leat_attr *attrs, int n_attrs, leat_node *control)
 {
     leat_node_spec spec = {.op = op,
-                           .name = leat_arena_printf(&l->g->arena, "%s/%s", l->n->name, name),
+                           .name = leat_arena_printf(&l->g->arena, "%s/_lowered.%s", l->n->name, name),
                            .device = l->n->device,
                            .in = in,
                            .n_in = n_in,
