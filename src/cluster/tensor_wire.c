@@ -188,10 +188,13 @@ static leat_status flat(const leat_cursor *sub, char **out)
 leat_status leat_get_text(const leat_wire_field *f, char **out)
 {
     LEAT_REQUIRE(f->type == BYTES, DATA_LOSS, "Field %d of a message is no string", f->number);
-    LEAT_TRY(flat(&f->sub, out));
-    if (strlen(*out) == f->sub.left)
+    char *text;
+    LEAT_TRY(flat(&f->sub, &text));
+    if (strlen(text) == f->sub.left) {
+        *out = text;
         return NULL;
-    free(*out);
+    }
+    free(text);
     return leat_error(INVALID_ARGUMENT, "Field %d of a message, a name, holds a NUL", f->number);
 }
 
