@@ -19,7 +19,8 @@ static leat_out add_with(lowering *l, const char *op, const char *name, const le
                          int n_in, const leat_attr *attrs, int n_attrs, leat_node *control)
 {
     leat_node_spec spec = {.op = op,
-                           .name = leat_arena_printf(&l->g->arena, "%s/_lowered.%s", l->n->name, name),
+                           .name =
+                               leat_arena_printf(&l->g->arena, "%s/_lowered.%s", l->n->name, name),
                            .device = l->n->device,
                            .in = in,
                            .n_in = n_in,
@@ -213,6 +214,14 @@ static void lower_while(lowering *l)
     int k = n->n_in;
     if (k == 0) {
         l->bad = leat_error(INVALID_ARGUMENT, "A While without loop variables");
+        return;
+    }
+    const leat_function *f = leat_function_find(l->g, leat_node_attr(n, "cond")->func->name);
+    if (f && f->def->signature->n_output_arg != 1) {
+        l->bad = leat_error(INVALID_ARGUMENT,
+                            "Expected a single scalar return value from WhileOp cond, got %zu "
+                            "tensors.",
+                            f->def->signature->n_output_arg);
         return;
     }
     leat_out *in = take_inputs(l), *room = leat_arena_array(&l->g->arena, leat_out, 3 * k + 1);

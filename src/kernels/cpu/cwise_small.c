@@ -36,6 +36,25 @@ static leat_status init_squared_difference(const leat_node *n, void *state)
     return NULL;
 }
 
+/* The logarithm is rounded before it is multiplied; 0 times anything is 0. */
+static inline leat_half half_xlogy(leat_half x, leat_half y)
+{
+    const float a = leat_half_to_float(x);
+    if (a == 0)
+        return leat_half_from_float(0);
+    const float l = leat_half_to_float(leat_half_from_float(logf(leat_half_to_float(y))));
+    return leat_half_from_float(a * l);
+}
+
+#define EXPR_xlogy(T, x, y) half_xlogy(x, y)
+LEAT_ROW2_SLOW_FN(xlogy, leat_half, leat_half)
+
+static leat_status init_xlogy(const leat_node *n, void *state)
+{
+    *(leat_row2 *)state = (leat_row2){xlogy_leat_half, 20, NULL};
+    return NULL;
+}
+
 const leat_kernel_def leat_cpu_cwise_small[] = {
     {.op = "Neg",
      .where = {{"T", LEAT_TYPES_SMALL_FLOAT}},
@@ -47,5 +66,10 @@ const leat_kernel_def leat_cpu_cwise_small[] = {
      .run = leat_row2_run,
      .state_size = sizeof(leat_row2),
      .init = init_squared_difference},
+    {.op = "Xlogy",
+     .where = {{"T", LEAT_T(HALF)}},
+     .run = leat_row2_run,
+     .state_size = sizeof(leat_row2),
+     .init = init_xlogy},
     {0},
 };

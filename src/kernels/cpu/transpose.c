@@ -38,7 +38,8 @@ static bool stays(const leat_shape *s, const int64_t *perm)
     return true;
 }
 
-static leat_status transpose(leat_kernel *k)
+/* A tensor that stays as it is may be shared, unless it is to be written to. */
+static leat_status transpose_to(leat_kernel *k, bool share, leat_tensor **out)
 {
     const leat_tensor *x = leat_kernel_in(k, 0);
     int64_t perm[LEAT_MAX_RANK], from[LEAT_MAX_RANK], to[LEAT_MAX_RANK];
@@ -48,12 +49,13 @@ static leat_status transpose(leat_kernel *k)
     s.rank = x->shape.rank;
     for (int i = 0; i < s.rank; i++)
         s.dim[i] = x->shape.dim[perm[i]];
-    if (stays(&x->shape, perm)) {
+    if (share && stays(&x->shape, perm)) {
         LEAT_TRY(leat_tensor_reshape(x, s, &y));
         leat_kernel_set(k, 0, y);
         return NULL;
     }
     LEAT_TRY(leat_kernel_out(k, 0, &s, &y));
+    *out = y;
     leat_move m;
     leat_strides(&x->shape, from);
     leat_strides(&s, to);
@@ -61,6 +63,25 @@ static leat_status transpose(leat_kernel *k)
     for (int i = 0; i < s.rank; i++)
         leat_move_dim(&m, s.dim[i], to[i], from[perm[i]]);
     return leat_move_run(k, &m, x->dtype, y->data, x->data);
+}
+
+static leat_status transpose(leat_kernel *k)
+{
+    leat_tensor *y;
+    return transpose_to(k, true, &y);
+}
+
+static leat_status conjugate_transpose(leat_kernel *k)
+{
+    leat_tensor *y = NULL;
+    LEAT_TRY(transpose_to(k, false, &y));
+    for (int64_t i = 0; i < y->count; i++) {
+        if (y->dtype == LEAT_COMPLEX64)
+            AT(leat_complex64, y)[i].im = -AT(leat_complex64, y)[i].im;
+        else
+            AT(leat_complex128, y)[i].im = -AT(leat_complex128, y)[i].im;
+    }
+    return NULL;
 }
 
 #define INVERT(T)                                                                                  \
@@ -97,6 +118,7 @@ static leat_status invert(leat_kernel *k)
 const leat_kernel_def leat_cpu_transpose[] = {
     {.op = "Transpose", .run = transpose},
     {.op = "ConjugateTranspose", .where = {{"T", NOT_COMPLEX}}, .run = transpose},
+    {.op = "ConjugateTranspose", .where = {{"T", LEAT_TYPES_COMPLEX}}, .run = conjugate_transpose},
     {.op = "InvertPermutation", .run = invert},
     {0},
 };
