@@ -87,7 +87,7 @@ leat_status leat_late_feed(leat_late *l, int index, leat_tensor *t)
         l->waiting[index] = NULL;
     }
     pthread_mutex_unlock(&l->lock);
-    LEAT_REQUIRE(!again, INVALID_ARGUMENT, "The feed was given before in this partial run");
+    LEAT_REQUIRE(!again, INVALID_ARGUMENT, "has already been fed.");
     if (k) {
         leat_kernel_set(k, 0, leat_tensor_ref(t));
         leat_kernel_done(k, NULL);

@@ -97,8 +97,10 @@ static int find(const leat_out *v, int n, leat_out x)
     return -1;
 }
 
+/* How the step ended. A cancelled one may be on its way still: waiters are told first. */
 static leat_status ended(leat_partial *p)
 {
+    leat_event_wait(&p->over, 0);
     pthread_mutex_lock(&p->lock);
     leat_status s = leat_status_copy(p->status);
     pthread_mutex_unlock(&p->lock);
@@ -109,7 +111,7 @@ static leat_status take(leat_partial *p, const leat_fetch *f)
 {
     int i = find(p->fetches, p->n_fetches, f->x);
     LEAT_REQUIRE(i >= 0, INVALID_ARGUMENT,
-                 "The tensor %s:%d is not among the fetches of this partial run",
+                 "The fetch %s:%d was not specified in partial_run_setup.",
                  f->x.node ? f->x.node->name : "(none)", f->x.index);
     pthread_mutex_lock(&p->lock);
     bool again = p->taken[i];
@@ -189,13 +191,13 @@ leat_status leat_partial_run(leat_partial *p, leat_feeds feeds, leat_fetches fet
     for (int i = 0; i < feeds.n; i++) {
         int at = find(p->feeds, p->n_feeds, feeds.v[i].x);
         LEAT_REQUIRE(at >= 0, INVALID_ARGUMENT,
-                     "The tensor %s:%d is not among the feeds of this partial run",
+                     "The feed %s:%d was not specified in partial_run_setup.",
                      feeds.v[i].x.node ? feeds.v[i].x.node->name : "(none)", feeds.v[i].x.index);
         LEAT_TRY(leat_feed_check(feeds.v[i].x, feeds.v[i].value));
         leat_status s = leat_late_feed(p->late, at, (leat_tensor *)feeds.v[i].value);
         if (s)
-            return leat_status_prefix(s, "The tensor %s:%d has already been fed. ",
-                                      feeds.v[i].x.node->name, feeds.v[i].x.index);
+            return leat_status_prefix(s, "The feed %s:%d ", feeds.v[i].x.node->name,
+                                      feeds.v[i].x.index);
     }
     for (int i = 0; i < fetches.n; i++)
         LEAT_TRY(take(p, &fetches.v[i]));
