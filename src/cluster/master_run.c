@@ -98,7 +98,8 @@ static void on_cancel(void *arg)
     pthread_mutex_lock(&s->step->lock);
     leat_status why = leat_status_copy(s->step->status);
     pthread_mutex_unlock(&s->step->lock);
-    leat_exchange_drop(leat_worker_exchanges(s->tasks->worker), (int64_t)s->step->id, why);
+    /* It is found until the step is over: who asks later must hear of the failure, too. */
+    s->step->rendezvous->ops->abort(s->step->rendezvous, why);
     leat_status_free(why);
 }
 

@@ -160,6 +160,25 @@ static void answer(leat_running *r, leat_status s)
     leat_asked_reply(r->asked, s, &o);
 }
 
+static void on_cancel(void *arg)
+{
+    leat_running *r = arg;
+    pthread_mutex_lock(&r->step.lock);
+    leat_status s = leat_status_copy(r->step.status);
+    pthread_mutex_unlock(&r->step.lock);
+    /* It is found until the master cleans up: who asks later must hear of the failure, too. */
+    r->step.rendezvous->ops->abort(r->step.rendezvous, s);
+    leat_status_free(s);
+}
+
+/* Nobody will clean up. */
+static void forget(leat_running *r)
+{
+    leat_status why = leat_error(CANCELLED, "The master of step %" PRIu64 " has gone", r->step.id);
+    leat_exchange_drop(r->worker->exchanges, (int64_t)r->step.id, why);
+    leat_status_free(why);
+}
+
 static void run_ended(leat_step *step)
 {
     leat_running *r = step->owner;
@@ -179,20 +198,12 @@ static void run_ended(leat_step *step)
     answer(r, s);
     if (!atomic_exchange(&r->gone, true))
         running_unref(r); /* nobody will hear that the master has gone */
+    else
+        forget(r);
     running_unref(r);
 }
 
 /* ---- The run ---- */
-
-static void on_cancel(void *arg)
-{
-    leat_running *r = arg;
-    pthread_mutex_lock(&r->step.lock);
-    leat_status s = leat_status_copy(r->step.status);
-    pthread_mutex_unlock(&r->step.lock);
-    leat_exchange_drop(r->worker->exchanges, (int64_t)r->step.id, s);
-    leat_status_free(s);
-}
 
 static void master_gone(void *arg)
 {
