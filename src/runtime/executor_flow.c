@@ -358,10 +358,10 @@ static void activate(leat_run *r, exec_node *n, iteration *it, const leat_entry 
             const leat_entry *value = out ? &out[e->out] : NULL;
             edge_dead |= !value || (!value->tensor && !value->var);
             leat_entry *to = &it->entries[dst->in_at + e->slot];
-            if (edge_dead)
-                to->dead = true;
-            else
+            if (!edge_dead)
                 *to = leat_entry_copy(value);
+            else if (dst->kind != EXEC_MERGE) /* which counts them, and may be running by now */
+                to->dead = true;
         }
         arrive(dst, it, data, edge_dead, n->kind == EXEC_ENTER, ready);
     }
