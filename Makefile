@@ -16,7 +16,7 @@ deps: ## install what the build needs (Debian packages), if it is missing
 	@scripts/deps
 
 test: all ## run the tests
-	@cd $(BUILD) && ctest --output-on-failure -j2 $(CTEST_FLAGS)
+	@cd $(BUILD) && ctest --output-on-failure -j2 $(if $(TRIES),--repeat until-pass:$(TRIES)) $(CTEST_FLAGS)
 
 demo: all ## train MNIST on this machine: one parameter server, two workers
 	@$(BUILD)/leat launch --ps 1 --workers 2 -- $(BUILD)/models/mnist_replica --train_steps 5000 --learning_rate 0.003
