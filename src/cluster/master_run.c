@@ -207,10 +207,8 @@ static leat_status read_answer(far_run *r, const leat_incoming *in)
         if (s)
             break;
     }
-    if (!s && code)
-        s = leat_status_new(code <= 16 ? (leat_code)code : LEAT_UNKNOWN, __FILE__, __LINE__,
-                            "From %s:\n%s", r->part->peer->name, message ? message : "");
-    free(message);
+    leat_status carried = leat_carried_error(s ? 0 : code, r->part->peer->name, message);
+    s = leat_status_first(s, carried);
     return s;
 }
 

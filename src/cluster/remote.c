@@ -265,10 +265,8 @@ static leat_status read_answer(run_call *k, const leat_incoming *in)
         if (s)
             break;
     }
-    if (!s && code)
-        s = leat_status_new(code <= 16 ? (leat_code)code : LEAT_UNKNOWN, __FILE__, __LINE__, "%s",
-                            message ? message : "");
-    free(message);
+    leat_status carried = leat_carried_error(s ? 0 : code, "", message);
+    s = leat_status_first(s, carried);
     for (int i = 0; i < k->fetches->n && !s; i++)
         if (!k->fetched[i])
             s = leat_error(DATA_LOSS, "The server does not send %s:%d",

@@ -208,6 +208,17 @@ leat_status leat_get_message(const ProtobufCMessageDescriptor *d, const leat_cur
     return s;
 }
 
+leat_status leat_carried_error(uint64_t code, const char *from, char *message)
+{
+    leat_status s = NULL;
+    if (code)
+        s = leat_status_new(code <= LEAT_UNAUTHENTICATED ? (leat_code)code : LEAT_UNKNOWN, __FILE__,
+                            __LINE__, "%s%s%s%s", from[0] ? "From " : "", from,
+                            from[0] ? ":\n" : "", message ? message : "");
+    free(message);
+    return s;
+}
+
 static leat_status slow_tensor(const leat_wire_field *f, leat_tensor **out)
 {
     Leat__TensorProto *p;

@@ -33,6 +33,8 @@ leat_status leat_get_text(const leat_wire_field *f, char **out) LEAT_MUST_CHECK;
 leat_status leat_get_tensor(const leat_wire_field *f, leat_tensor **out) LEAT_MUST_CHECK;
 leat_status leat_get_named(const leat_wire_field *f, char **name_out,
                            leat_tensor **out) LEAT_MUST_CHECK;
+/* An error that an answer carries in fields of its own; takes message (NULL: ""). OK for code 0. */
+leat_status leat_carried_error(uint64_t code, const char *from, char *message) LEAT_MUST_CHECK;
 /* A message of a type of ours: LEAT_GET(run_options, &f, &o); free with leat_proto_free. */
 leat_status leat_get_message(const ProtobufCMessageDescriptor *d, const leat_cursor *sub,
                              ProtobufCMessage **out) LEAT_MUST_CHECK;

@@ -132,38 +132,41 @@ static leat_out second(leat_out x)
     return (leat_out){x.node, 1};
 }
 
-static leat_status write_grad(leat_grad *g)
+/* Of an op that puts values in: they get what was put into the array of gradients. */
+static leat_status put_grad(leat_grad *g, const char *take_op)
 {
     leat_out flow = leat_grad_out(g, 0), a = grad_array(g, flow, flow);
     leat_dtype t = leat_node_type(leat_grad_node(g), "T");
-    LEAT_TRY(leat_grad_in(g, 2,
-                          LEAT_OP3("TensorArrayReadV3", a, leat_grad_input(g, 1), second(a),
-                                   leat_attr_type("dtype", t))));
+    LEAT_TRY(leat_grad_in(
+        g, 2, LEAT_OP3(take_op, a, leat_grad_input(g, 1), second(a), leat_attr_type("dtype", t))));
     return leat_grad_in(g, 3, flow);
+}
+
+/* Of an op that takes values out: their gradients are put into the array of gradients. */
+static leat_status take_grad(leat_grad *g, const char *put_op)
+{
+    leat_out dy = leat_grad_out(g, 0), a = grad_array(g, dy, leat_grad_input(g, 2));
+    return leat_grad_in(g, 2, LEAT_OP4(put_op, a, leat_grad_input(g, 1), dy, second(a)));
+}
+
+static leat_status write_grad(leat_grad *g)
+{
+    return put_grad(g, "TensorArrayReadV3");
 }
 
 static leat_status read_grad(leat_grad *g)
 {
-    leat_out dy = leat_grad_out(g, 0), a = grad_array(g, dy, leat_grad_input(g, 2));
-    return leat_grad_in(g, 2,
-                        LEAT_OP4("TensorArrayWriteV3", a, leat_grad_input(g, 1), dy, second(a)));
+    return take_grad(g, "TensorArrayWriteV3");
 }
 
 static leat_status gather_grad(leat_grad *g)
 {
-    leat_out dy = leat_grad_out(g, 0), a = grad_array(g, dy, leat_grad_input(g, 2));
-    return leat_grad_in(g, 2,
-                        LEAT_OP4("TensorArrayScatterV3", a, leat_grad_input(g, 1), dy, second(a)));
+    return take_grad(g, "TensorArrayScatterV3");
 }
 
 static leat_status scatter_grad(leat_grad *g)
 {
-    leat_out flow = leat_grad_out(g, 0), a = grad_array(g, flow, flow);
-    leat_dtype t = leat_node_type(leat_grad_node(g), "T");
-    LEAT_TRY(leat_grad_in(g, 2,
-                          LEAT_OP3("TensorArrayGatherV3", a, leat_grad_input(g, 1), second(a),
-                                   leat_attr_type("dtype", t))));
-    return leat_grad_in(g, 3, flow);
+    return put_grad(g, "TensorArrayGatherV3");
 }
 
 static leat_status concat_grad(leat_grad *g)
