@@ -4,7 +4,8 @@
  *     cluster_bench hop SECONDS             the same from a worker to a ps and back
  *     cluster_bench big SECONDS [MB]        a variable from ps to worker in each step
  *     cluster_bench null KIND WORKERS PS SECONDS
- *                                           steps that only move: scalar, dense (100 MB), sparse
+ *                                           steps that only move: scalar, dense (100 MB in all),
+ *                                           sparse (64 rows of a table of 1 GB)
  *     cluster_bench first                   start of ps and worker to the end of a first step
  *
  * Every task is a process of its own. */
@@ -15,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -59,18 +62,34 @@ static leat_server *serve(const char *job, int task)
     return s;
 }
 
-/* A task in a process of its own, which ends with its killer. */
+/* Forks; a child ends with its parent. */
+static pid_t spawn(void)
+{
+    pid_t parent = getpid(), p = fork();
+    if (p == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+            _exit(1);
+        n_children = 0;
+    } else if (p < 0) {
+        perror("fork");
+        exit(1);
+    } else {
+        children[n_children++] = p;
+    }
+    return p;
+}
+
+/* A task in a process of its own. */
 static void spawn_server(const char *job, int task)
 {
-    pid_t p = fork();
-    if (p == 0) {
+    if (spawn() == 0) {
         leat_server *s = serve(job, task);
         leat_status status = leat_server_join(s);
         leat_status_free(status);
         leat_server_free(s);
         _exit(0);
     }
-    children[n_children++] = p;
 }
 
 static double cpu_of(int who)
@@ -95,18 +114,22 @@ static double child_mb(pid_t p)
     return kb / 1024;
 }
 
-static void end_children(long steps)
+static void end_children(void)
 {
-    double mb = n_children ? child_mb(children[0]) : 0;
     for (int i = 0; i < n_children; i++)
         kill(children[i], SIGKILL);
     while (wait(NULL) > 0)
         ;
-    if (steps) {
-        printf("own_cpu_us_per_step %.1f\n", cpu_of(RUSAGE_SELF) * 1e6 / (double)steps);
-        printf("others_cpu_us_per_step %.1f\n", cpu_of(RUSAGE_CHILDREN) * 1e6 / (double)steps);
-        printf("first_child_mb %.1f\n", mb);
-    }
+    n_children = 0;
+}
+
+static void end_and_report(long steps)
+{
+    double mb = child_mb(children[0]);
+    end_children();
+    printf("own_cpu_us_per_step %.1f\n", cpu_of(RUSAGE_SELF) * 1e6 / (double)steps);
+    printf("others_cpu_us_per_step %.1f\n", cpu_of(RUSAGE_CHILDREN) * 1e6 / (double)steps);
+    printf("first_child_mb %.1f\n", mb);
 }
 
 static int by_size(const void *a, const void *b)
@@ -140,7 +163,7 @@ static times measure(leat_session *s, leat_feeds feeds, leat_fetches fetches, le
     return t;
 }
 
-static double median(times t, double q)
+static double quantile(times t, double q)
 {
     qsort(t.v, (size_t)t.n, sizeof(*t.v), by_size);
     return t.n ? t.v[(long)((double)(t.n - 1) * q)] : 0;
@@ -184,9 +207,9 @@ static void rtt(double seconds, bool hop)
     leat_session *s = session_on(g, hop ? leat_server_target(own) : target);
     leat_tensor *one = scalar(1);
     times t = measure(s, LEAT_FEED({x, one}), LEAT_FETCH({y, NULL}), LEAT_NO_TARGET, seconds);
-    printf("rtt_us %.1f\nrtt_p99_us %.1f\n", median(t, 0.5) * 1e6, median(t, 0.99) * 1e6);
+    printf("rtt_us %.1f\nrtt_p99_us %.1f\n", quantile(t, 0.5) * 1e6, quantile(t, 0.99) * 1e6);
     leat_session_close(s);
-    end_children(t.n);
+    end_and_report(t.n);
 }
 
 static void big(double seconds, double mb)
@@ -204,42 +227,68 @@ static void big(double seconds, double mb)
         w, leat_int_vector(g, ((int64_t[]){0}), 1), leat_int_vector(g, ((int64_t[]){1}), 1));
     leat_session *s = session_on(g, leat_server_target(own));
     times t = measure(s, LEAT_NO_FEED, LEAT_FETCH({y, NULL}), LEAT_NO_TARGET, seconds);
-    printf("gb_per_s %.3f\n", mb * 1e-3 / median(t, 0.5));
+    printf("gb_per_s %.3f\n", mb * 1e-3 / quantile(t, 0.5));
     leat_session_close(s);
-    end_children(t.n);
+    end_and_report(t.n);
 }
 
-/* ---- Null steps ---- */
+/* ---- Null steps ----
+ *
+ * Every worker fetches from every ps and computes nothing. What is measured begins when all workers
+ * have run some steps, and what one worker does is in memory that its parent sees. */
+enum { NULL_DENSE = 25000000, NULL_ROWS = 3906250, NULL_WIDTH = 64, NULL_PICKED = 64 };
+enum { NULL_TIMES = 1 << 18 };
 
+typedef struct null_board {
+    int ready;       /* workers that have run some steps; 0 is the one that initialises */
+    int initialised; /* 1: the variables are there */
+    int go, done;    /* 1: measure; how many have ended */
+    long n[MOST];    /* steps of each worker */
+    double times[MOST][NULL_TIMES];
+} null_board;
+
+static void await(int *what, int least)
+{
+    double begin = now();
+    while (__atomic_load_n(what, __ATOMIC_ACQUIRE) < least) {
+        if (now() - begin > 120 || waitpid(-1, NULL, WNOHANG) > 0) { /* a task died */
+            fprintf(stderr, "cluster_bench: a task ended, or does not come\n");
+            end_children();
+            exit(1);
+        }
+        usleep(1000);
+    }
+}
+
+/* What this ps has of the parameters: a number, its share of 100 MB, some rows of its share of a
+ * table of 1 GB, other ones in each step. */
 static leat_out null_step(leat_graph *g, const char *kind, int ps, int n_ps)
 {
     char name[32], device[32];
-    leat_out v, part;
+    leat_out v = {0}, rows;
     snprintf(name, sizeof(name), "v%d", ps);
     snprintf(device, sizeof(device), "/job:ps/task:%d", ps);
-    int64_t rows = strcmp(kind, "scalar") == 0  ? 1
-                   : strcmp(kind, "dense") == 0 ? 25000000 / n_ps
-                                                : 3906250 / n_ps;
+    bool sparse = strcmp(kind, "sparse") == 0;
+    leat_shape shape = sparse                       ? leat_shape(NULL_ROWS / n_ps, NULL_WIDTH)
+                       : strcmp(kind, "dense") == 0 ? leat_shape(NULL_DENSE / n_ps)
+                                                    : leat_shape();
+    if (sparse)
+        rows = leat_random_uniform(g, leat_shape(NULL_PICKED / n_ps), .dtype = LEAT_INT32,
+                                   .high = NULL_ROWS / n_ps);
     leat_with_device(g, device)
     {
-        if (strcmp(kind, "sparse") == 0) { /* 64 rows of 64 numbers of a table of 1 GB */
-            v = leat_variable(g, name, leat_zeros(g, LEAT_FLOAT, leat_shape(rows, 64)));
-            int64_t at[64];
-            for (int i = 0; i < 64; i++)
-                at[i] = (i * INT64_C(7919)) % rows;
-            v = leat_gather(v, leat_int_vector(g, at, 64), leat_scalar(g, LEAT_INT32, 0));
-        } else {
-            v = leat_variable(g, name, leat_zeros(g, LEAT_FLOAT, leat_shape(rows)));
-        }
+        v = leat_variable(g, name, leat_zeros(g, LEAT_FLOAT, shape));
+        if (sparse)
+            v = leat_gather(v, rows, leat_scalar(g, LEAT_INT32, 0));
     }
-    part = leat_identity(v);
-    return part;
+    return leat_identity(v);
 }
 
-static void null_worker(const char *kind, int task, int n_ps, double seconds, int out)
+static void null_worker(const char *kind, int task, int n_ps, double seconds, null_board *board)
 {
     leat_server *own = serve("worker", task);
     leat_graph *g = leat_graph_new();
+    leat_session *s;
     leat_out parts[MOST];
     char device[40];
     snprintf(device, sizeof(device), "/job:worker/task:%d", task);
@@ -248,41 +297,97 @@ static void null_worker(const char *kind, int task, int n_ps, double seconds, in
         for (int i = 0; i < n_ps; i++)
             parts[i] = null_step(g, kind, i, n_ps);
     }
-    leat_session *s = session_on(g, leat_server_target(own));
-    times t = measure(s, LEAT_NO_FEED, LEAT_NO_FETCH, (leat_targets){parts, n_ps}, seconds);
-    double result[3] = {median(t, 0.5), median(t, 0.99), (double)t.n};
-    if (write(out, result, sizeof(result)) != sizeof(result))
-        _exit(1);
-    _exit(0);
+    if (task == 0) {
+        s = session_on(g, leat_server_target(own));
+        __atomic_store_n(&board->initialised, 1, __ATOMIC_RELEASE);
+    } else {
+        await(&board->initialised, 1);
+        LEAT_DIE_ON_ERROR(
+            leat_session_open(g, &s, .target = leat_server_target(own), .timeout_ms = 60000));
+    }
+    leat_targets targets = {parts, n_ps};
+    for (int i = 0; i < 3; i++)
+        LEAT_DIE_ON_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, targets));
+    __atomic_fetch_add(&board->ready, 1, __ATOMIC_ACQ_REL);
+    await(&board->go, 1);
+    double begin = now(), last = begin;
+    long n = 0;
+    while (last - begin < seconds && n < NULL_TIMES) {
+        LEAT_DIE_ON_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, targets));
+        double at = now();
+        board->times[task][n++] = at - last;
+        last = at;
+    }
+    board->n[task] = n;
+    __atomic_fetch_add(&board->done, 1, __ATOMIC_ACQ_REL);
+    for (;;)
+        pause(); /* until the parent has read our CPU time */
+}
+
+static double cpu_of_children(int first, int n)
+{
+    double seconds = 0;
+    for (int i = first; i < first + n; i++) {
+        clockid_t clock;
+        struct timespec t;
+        if (clock_getcpuclockid(children[i], &clock) == 0 && clock_gettime(clock, &t) == 0)
+            seconds += (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+    }
+    return seconds;
+}
+
+/* Of all workers' steps together. */
+static times null_gather(const null_board *board, int workers)
+{
+    times all = {0};
+    for (int i = 0; i < workers; i++)
+        all.cap += board->n[i];
+    all.v = malloc(sizeof(double) * (size_t)(all.cap + 1));
+    for (int i = 0; i < workers; i++) {
+        memcpy(all.v + all.n, board->times[i], sizeof(double) * (size_t)board->n[i]);
+        all.n += board->n[i];
+    }
+    return all;
+}
+
+static double most_mb(int first, int n)
+{
+    double most = 0;
+    for (int i = first; i < first + n; i++)
+        most = child_mb(children[i]) > most ? child_mb(children[i]) : most;
+    return most;
 }
 
 static void null_steps(const char *kind, int workers, int n_ps, double seconds)
 {
-    int pipes[2];
+    null_board *board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (board == MAP_FAILED)
+        exit(1);
     add_tasks("ps", n_ps);
     add_tasks("worker", workers);
-    if (pipe(pipes))
-        exit(1);
     for (int i = 0; i < n_ps; i++)
         spawn_server("ps", i);
-    pid_t w[MOST];
     for (int i = 0; i < workers; i++) {
-        w[i] = fork();
-        if (w[i] == 0)
-            null_worker(kind, i, n_ps, seconds, pipes[1]);
+        pid_t p = spawn();
+        if (p == 0)
+            null_worker(kind, i, n_ps, seconds, board);
     }
-    double r[3], mid = 0, p99 = 0, steps = 0;
-    for (int i = 0; i < workers; i++) {
-        if (read(pipes[0], r, sizeof(r)) != sizeof(r))
-            exit(1);
-        mid += r[0] / workers;
-        p99 = r[1] > p99 ? r[1] : p99;
-        steps += r[2];
-    }
-    printf("median_us %.0f\np99_us %.0f\n", mid * 1e6, p99 * 1e6);
-    for (int i = 0; i < workers; i++)
-        waitpid(w[i], NULL, 0);
-    end_children((long)steps);
+    await(&board->ready, workers);
+    double ps = cpu_of_children(0, n_ps), own = cpu_of_children(n_ps, workers), begin = now();
+    __atomic_store_n(&board->go, 1, __ATOMIC_RELEASE);
+    await(&board->done, workers);
+    double took = now() - begin;
+    ps = cpu_of_children(0, n_ps) - ps;
+    own = cpu_of_children(n_ps, workers) - own;
+    double ps_mb = most_mb(0, n_ps), worker_mb = most_mb(n_ps, workers);
+    end_children();
+    times t = null_gather(board, workers);
+    printf("median_us %.0f\np99_us %.0f\n", quantile(t, 0.5) * 1e6, quantile(t, 0.99) * 1e6);
+    printf("steps_per_s %.1f\n", (double)t.n / took);
+    printf("worker_cpu_us_per_step %.1f\n", own * 1e6 / (double)t.n);
+    printf("ps_cpu_us_per_step %.1f\n", ps * 1e6 / (double)t.n / n_ps);
+    printf("worker_mb %.0f\nps_mb %.0f\n", worker_mb, ps_mb);
 }
 
 static void first(void)
@@ -299,7 +404,7 @@ static void first(void)
     LEAT_DIE_ON_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(w)));
     printf("first_s %.4f\n", now() - begin);
     leat_session_close(s);
-    end_children(1);
+    end_and_report(1);
 }
 
 int main(int argc, char **argv)

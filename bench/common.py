@@ -40,10 +40,13 @@ def figures(command):
                 seconds=seconds)
 
 
+def cpu():
+    name = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), "")
+    return "%s, %d cores, Linux %s" % (name, os.cpu_count(), platform.release())
+
+
 def machine(rounds):
-    cpu = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), "")
-    return "%s, %d cores, Linux %s; medians [least..most] of %d interleaved rounds." % (
-        cpu, os.cpu_count(), platform.release(), rounds)
+    return cpu() + "; medians [least..most] of %d interleaved rounds." % rounds
 
 
 def write(what, text):
