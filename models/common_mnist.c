@@ -1,7 +1,27 @@
 /* common_mnist.c -- see common_mnist.h. */
 #include "common_mnist.h"
 
+#include <math.h>
+
 enum { AT_ONCE = 1000, MOST = 4 };
+
+leat_out mnist_net(leat_graph *g, leat_out x, int64_t hidden)
+{
+    leat_out hid_w = leat_variable(
+        g, "hid_w", leat_truncated_normal(g, leat_shape(784, hidden), .stddev = 1.0 / 28));
+    leat_out hid_b = leat_variable(g, "hid_b", leat_zeros(g, LEAT_FLOAT, leat_shape(hidden)));
+    leat_out sm_w = leat_variable(
+        g, "sm_w",
+        leat_truncated_normal(g, leat_shape(hidden, 10), .stddev = 1 / sqrt((double)hidden)));
+    leat_out sm_b = leat_variable(g, "sm_b", leat_zeros(g, LEAT_FLOAT, leat_shape(10)));
+    leat_out hid = leat_relu(leat_xw_plus_b(x, hid_w, hid_b));
+    return leat_softmax(leat_xw_plus_b(hid, sm_w, sm_b));
+}
+
+leat_out mnist_cross_entropy(leat_out y, leat_out y_)
+{
+    return leat_neg(leat_reduce_sum(leat_mul(y_, leat_log(leat_clip_by_value(y, 1e-10, 1.0)))));
+}
 
 leat_out mnist_accuracy(leat_graph *g, leat_out y, leat_out y_)
 {

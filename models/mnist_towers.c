@@ -12,24 +12,18 @@
 
 enum { MOST_DEVICES = 64 };
 
-static const char *data_dir;
-static int64_t train_steps = 0, epochs = 10, batch_size = 100, hidden_units = 500, seed = 1;
-static int64_t num_devices = 2, threads = 1;
-static double learning_rate = 0.3, decay = 0.97, regularization = 0.0001, average_decay = 0.99;
+static mnist_flags f = {.batch_size = 100, .hidden_units = 500, .seed = 1, .learning_rate = 0.3};
+static int64_t epochs = 10, num_devices = 2, threads = 1;
+static double decay = 0.97, regularization = 0.0001, average_decay = 0.99;
 
 static const flag flags[] = {
-    {"data_dir", FLAG_STRING, &data_dir, 0, "where MNIST's files are"},
+    MNIST_FLAGS(f, 0),
     {"num_devices", FLAG_INT, &num_devices, 1, "towers, each on a CPU device of its own"},
     {"num_gpus", FLAG_INT, &num_devices, 1, "the same, as other programs call it"},
-    {"train_steps", FLAG_INT, &train_steps, 0, "steps to train for; 0: by --epochs"},
-    {"epochs", FLAG_INT, &epochs, 0, "times to go through the training set"},
-    {"batch_size", FLAG_INT, &batch_size, 1, "examples that a tower gets in a step"},
-    {"hidden_units", FLAG_INT, &hidden_units, 1, "units of the hidden layer"},
-    {"learning_rate", FLAG_FLOAT, &learning_rate, 0, "of gradient descent, at the beginning"},
-    {"decay", FLAG_FLOAT, &decay, 0, "what it is multiplied by after each epoch"},
+    {"epochs", FLAG_INT, &epochs, 0, "times to go through the training set, if not --train_steps"},
+    {"decay", FLAG_FLOAT, &decay, 0, "what the learning rate is multiplied by after each epoch"},
     {"regularization", FLAG_FLOAT, &regularization, 0, "scale of the weights' L2 loss"},
     {"moving_average_decay", FLAG_FLOAT, &average_decay, 0, "of the averages of variables"},
-    {"seed", FLAG_INT, &seed, 0, "of weights and shuffling"},
     {"threads", FLAG_INT, &threads, 0, "that a kernel may use on a device; 0: all its cores"},
     {0},
 };
@@ -61,12 +55,12 @@ static weights get_weights(leat_graph *g)
     weights w = {{0}};
     leat_with_variable_scope(g, "layer1", .reuse = LEAT_AUTO_REUSE)
     {
-        w.w1 = shared(g, "weights", leat_shape(784, hidden_units), random);
-        w.b1 = shared(g, "biases", leat_shape(hidden_units), zeros);
+        w.w1 = shared(g, "weights", leat_shape(784, f.hidden_units), random);
+        w.b1 = shared(g, "biases", leat_shape(f.hidden_units), zeros);
     }
     leat_with_variable_scope(g, "layer2", .reuse = LEAT_AUTO_REUSE)
     {
-        w.w2 = shared(g, "weights", leat_shape(hidden_units, 10), random);
+        w.w2 = shared(g, "weights", leat_shape(f.hidden_units, 10), random);
         w.b2 = shared(g, "biases", leat_shape(10), zeros);
     }
     return w;
@@ -130,16 +124,16 @@ static void build_towers(model *m, leat_optimizer *opt, leat_var_grad **towers, 
 static model build(int64_t n_train)
 {
     leat_graph *g = leat_graph_new();
-    leat_graph_set_seed(g, seed);
+    leat_graph_set_seed(g, f.seed);
     model m = {.g = g};
     leat_var_grad *towers[MOST_DEVICES] = {0};
     int n_vars = 0;
     leat_device_enter(g, "/cpu:0");
     leat_out step = leat_global_step(g);
-    double steps_of_epoch = (double)n_train / (double)(batch_size * num_devices);
-    leat_out rate =
-        leat_exponential_decay(step, .learning_rate = learning_rate, .decay_steps = steps_of_epoch,
-                               .decay_rate = decay, .staircase = true);
+    double steps_of_epoch = (double)n_train / (double)(f.batch_size * num_devices);
+    leat_out rate = leat_exponential_decay(step, .learning_rate = f.learning_rate,
+                                           .decay_steps = steps_of_epoch, .decay_rate = decay,
+                                           .staircase = true);
     leat_optimizer *opt = leat_gradient_descent(.learning_rate_tensor = rate);
     leat_moving_average *ema = leat_moving_average_new(.decay = average_decay, .num_updates = step);
     build_towers(&m, opt, towers, &n_vars);
@@ -165,7 +159,7 @@ static leat_status one_step(leat_session *s, const model *m, leat_mnist *data, l
     leat_status status = NULL;
     for (int i = 0; i < num_devices && !status; i++) {
         status =
-            leat_mnist_next_batch(data, LEAT_MNIST_TRAIN, batch_size, &t[2 * i], &t[2 * i + 1]);
+            leat_mnist_next_batch(data, LEAT_MNIST_TRAIN, f.batch_size, &t[2 * i], &t[2 * i + 1]);
         feeds[2 * i] = (leat_feed){m->x[i], t[2 * i]};
         feeds[2 * i + 1] = (leat_feed){m->y_[i], t[2 * i + 1]};
     }
@@ -180,8 +174,8 @@ static leat_status one_step(leat_session *s, const model *m, leat_mnist *data, l
 
 static leat_status train(leat_session *s, const model *m, leat_mnist *data)
 {
-    int64_t n = leat_mnist_count(data, LEAT_MNIST_TRAIN), in_step = batch_size * num_devices;
-    int64_t steps = train_steps ? train_steps : (epochs * n + in_step - 1) / in_step;
+    int64_t n = leat_mnist_count(data, LEAT_MNIST_TRAIN), in_step = f.batch_size * num_devices;
+    int64_t steps = f.train_steps ? f.train_steps : (epochs * n + in_step - 1) / in_step;
     progress p;
     bool due = false;
     progress_begin(&p);
@@ -235,7 +229,7 @@ int main(int argc, char **argv)
         return 2;
     }
     leat_mnist *data;
-    LEAT_DIE_ON_ERROR(leat_mnist_open(data_dir, (uint64_t)seed, &data));
+    LEAT_DIE_ON_ERROR(leat_mnist_open(f.data_dir, (uint64_t)f.seed, &data));
     printf("%s\n", leat_mnist_source(data));
     fflush(stdout);
     model m = build(leat_mnist_count(data, LEAT_MNIST_TRAIN));

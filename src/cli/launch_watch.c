@@ -1,8 +1,9 @@
 /* launch_watch.c -- the run: tasks are waited for, listened to, and ended.
  *
  * It goes through stages, forward only. RUN: all is well. DONE: the workers have ended, the ps
- * tasks have some seconds to do so by themselves. END: tasks have been told to end (SIGTERM). KILL:
- * they did not (SIGKILL).
+ * tasks have some seconds to do so by themselves. END: tasks have been told to end (SIGTERM), ps
+ * tasks when the others have done so, which may need them to save what they did. KILL: they did not
+ * (SIGKILL).
  */
 #include <errno.h>
 #include <poll.h>
@@ -41,14 +42,22 @@ static int left(const launch *l, bool passive_too)
     return n;
 }
 
-static void tell_all(watch *w, int signal)
+static void tell(launch_task *t, int signal)
 {
-    for (int i = 0; i < w->l->n; i++)
-        if (!w->l->tasks[i].ended) {
-            w->l->tasks[i].told = true;
-            launch_signal(&w->l->tasks[i], signal);
-            launch_signal(&w->l->tasks[i], SIGCONT); /* a stopped one must hear it */
-        }
+    t->told = true;
+    launch_signal(t, signal);
+    launch_signal(t, SIGCONT); /* a stopped one must hear it */
+}
+
+/* SIGTERM to those who have not had it and need not wait for others. */
+static void tell_next(launch *l)
+{
+    bool others = left(l, false) > 0;
+    for (int i = 0; i < l->n; i++) {
+        launch_task *t = &l->tasks[i];
+        if (!t->ended && !t->told && !(t->passive && others))
+            tell(t, SIGTERM);
+    }
 }
 
 static void end_all(watch *w)
@@ -57,7 +66,7 @@ static void end_all(watch *w)
         return;
     w->stage = END;
     w->deadline = launch_now() + w->l->grace;
-    tell_all(w, SIGTERM);
+    tell_next(w->l);
 }
 
 static void kill_all(watch *w)
@@ -67,7 +76,9 @@ static void kill_all(watch *w)
         launch_say(w->l, "%d tasks did not end within %g s: killed", n, w->l->grace);
     w->stage = KILL;
     w->deadline = 0;
-    tell_all(w, SIGKILL);
+    for (int i = 0; i < w->l->n; i++)
+        if (!w->l->tasks[i].ended)
+            tell(&w->l->tasks[i], SIGKILL);
 }
 
 static void report_failure(launch *l, const launch_task *t)
@@ -133,6 +144,8 @@ static void advance(watch *w)
         end_all(w);
     else if (w->stage == END && now >= w->deadline)
         kill_all(w);
+    else if (w->stage == END)
+        tell_next(l);
 }
 
 /* Milliseconds until something is to be done though nothing happens. */

@@ -1,40 +1,16 @@
 /* The `leat` command and the models' flags, run as users do: what they print, their exit codes. */
+#include "command.h"
+
 #include <leat/leat.h>
 
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "test.h"
-
-static char dir[64], output[1 << 16];
-
-/* Runs PROGRAM under the build directory in the shell; gives its exit code, and fills output with
- * what it printed, standard error and all. */
-static int run(const char *program, const char *args)
-{
-    char command[4096];
-    snprintf(command, sizeof(command), "cd %s && %s/%s %s 2>&1", dir, LEAT_BINARY_DIR, program,
-             args);
-    FILE *p = popen(command, "r");
-    size_t n = p ? fread(output, 1, sizeof(output) - 1, p) : 0;
-    output[n] = 0;
-    int status = p ? pclose(p) : -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
+static char dir[64];
 
 static void check(const char *program, const char *args, int code, const char *words)
 {
-    int got = run(program, args);
-    if (got != code || !strstr(output, words)) {
-        test_failures++;
-        printf("%s %s: exit code %d, want %d with \"%s\"; it printed:\n%s", program, args, got,
-               code, words, output);
-    }
-    if (code == 2 && strchr(output, '\n') && strchr(output, '\n')[1] && strcmp(args, "") != 0) {
-        test_failures++;
-        printf("%s %s: more than one line:\n%s", program, args, output);
-    }
+    command c = command_start("cd %s && %s/%s %s", dir, LEAT_BINARY_DIR, program, args);
+    expect(args, command_end(c), code, words);
 }
 
 static void begin(void)

@@ -1,16 +1,9 @@
 /* `leat launch` with shell scripts as tasks: what they are told, what comes back, and that nothing
  * is left, whatever happens. */
-#define _GNU_SOURCE
+#include "command.h"
+
 #include <dirent.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
-
-#include "test.h"
-
-static char output[1 << 16];
 
 static double now(void)
 {
@@ -20,64 +13,16 @@ static double now(void)
 }
 
 /* A launch with these options, each task a shell that runs the script: $1 is --job_name=..., $2
- * --task_index=... Standard output and error go to the pipe that is given back. */
-static pid_t start(const char *options, const char *script, int *from)
+ * --task_index=... */
+static command start(const char *options, const char *script)
 {
-    int ends[2];
-    char command[4096];
-    snprintf(command, sizeof(command), "exec %s/leat launch %s -- sh -c '%s' task", LEAT_BINARY_DIR,
-             options, script);
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return -1;
-    pid_t pid = fork();
-    if (pid == 0) {
-        dup2(ends[1], 1);
-        dup2(ends[1], 2);
-        execl("/bin/sh", "sh", "-c", command, NULL);
-        _exit(127);
-    }
-    close(ends[1]);
-    *from = ends[0];
-    return pid;
-}
-
-/* Reads until the words have come, or to the end if words is NULL; false if they do not come. */
-static bool read_until(int from, const char *words)
-{
-    size_t n = strlen(output);
-    while (!words || !strstr(output, words)) {
-        ssize_t got = read(from, output + n, sizeof(output) - 1 - n);
-        if (got <= 0)
-            return false;
-        n += (size_t)got;
-        output[n] = 0;
-    }
-    return true;
-}
-
-static int finish(pid_t pid, int from)
-{
-    int status;
-    read_until(from, NULL);
-    close(from);
-    waitpid(pid, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return command_start("exec %s/leat launch %s -- sh -c '%s' task", LEAT_BINARY_DIR, options,
+                         script);
 }
 
 static int run(const char *options, const char *script)
 {
-    int from;
-    output[0] = 0;
-    pid_t pid = start(options, script, &from);
-    return finish(pid, from);
-}
-
-static void saw(const char *words)
-{
-    if (!strstr(output, words)) {
-        test_failures++;
-        printf("not there: \"%s\"; but:\n%s", words, output);
-    }
+    return command_end(start(options, script));
 }
 
 static void flags(void)
@@ -180,28 +125,37 @@ static bool appears(const char *seconds)
 
 static void interrupted(void)
 {
-    int from;
-    output[0] = 0;
-    pid_t pid = start("", "echo up; sleep 41239 & sleep 41239", &from);
-    CHECK(read_until(from, "[worker/1] up"));
+    command c = start("", "echo up; sleep 41239 & sleep 41239");
+    CHECK(command_read(c, "[worker/1] up"));
     CHECK(appears("41239"));
-    kill(pid, SIGINT);
-    CHECK_INT(finish(pid, from), 130);
+    CHECK_INT(command_signal(c, SIGINT), 130);
     saw("Interrupt: ending 3 tasks");
     CHECK(gone("41239"));
 }
 
+/* The ps is told to end when the workers are gone. */
+static void ps_outlives(void)
+{
+    command c =
+        start("--ps 1 --workers 1", "case $1 in *ps) w=ps; n=0;; *) w=worker; n=0.5;; esac; "
+                                    "trap \"sleep $n; echo $w drained; exit 0\" TERM; echo up; "
+                                    "while :; do sleep 0.05; done");
+    CHECK(command_read(c, "[worker/0] up") && command_read(c, "[ps/0] up"));
+    CHECK_INT(command_signal(c, SIGTERM), 143);
+    saw("worker drained");
+    saw("ps drained");
+    CHECK(strstr(output, "worker drained") < strstr(output, "ps drained"));
+}
+
 static void launch_killed(void)
 {
-    int from;
-    output[0] = 0;
-    pid_t pid = start("", "echo up; trap \"\" TERM; (sleep 41240; :) & sleep 41240; :", &from);
-    CHECK(read_until(from, "[worker/0] up") && read_until(from, "[worker/1] up") &&
-          read_until(from, "[ps/0] up"));
+    command c = start("", "echo up; trap \"\" TERM; (sleep 41240; :) & sleep 41240; :");
+    CHECK(command_read(c, "[worker/0] up") && command_read(c, "[worker/1] up") &&
+          command_read(c, "[ps/0] up"));
     CHECK(appears("41240"));
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-    close(from);
+    kill(c.pid, SIGKILL);
+    waitpid(c.pid, NULL, 0);
+    close(c.from);
     CHECK(gone("41240"));
 }
 
@@ -227,6 +181,7 @@ static void much_output(void)
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"flags", flags}, {"bad_use", bad_use}, {"worker_fails", worker_fails},
-               {"ps_ends", ps_ends}, {"interrupted", interrupted}, {"launch_killed", launch_killed},
-               {"runaway", runaway}, {"much_output", much_output});
+               {"ps_ends", ps_ends}, {"interrupted", interrupted}, {"ps_outlives", ps_outlives},
+               {"launch_killed", launch_killed}, {"runaway", runaway},
+               {"much_output", much_output});
 }

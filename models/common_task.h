@@ -1,0 +1,67 @@
+/* common_task.h -- programs that are tasks of a cluster: which task, who may talk to it, its
+ * server, and its end by SIGTERM or Ctrl-C. */
+#ifndef COMMON_TASK_H
+#define COMMON_TASK_H
+
+#include <leat/leat.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "common_flags.h"
+
+typedef struct task_flags {
+    const char *job_name, *ps_hosts, *worker_hosts;
+    int64_t task_index, grace; /* -1: from the environment; seconds */
+    const char *certificate, *key, *authority, *name, *token, *token_file;
+    bool mutual;
+} task_flags;
+#define TASK_FLAGS_DEFAULT                                                                         \
+    {                                                                                              \
+        .task_index = -1, .grace = 10                                                              \
+    }
+
+/* Rows for a table of flags; f is a static task_flags. */
+#define TASK_FLAGS(f)                                                                              \
+    {"job_name", FLAG_STRING, &(f).job_name, 0, "ps or worker; also from TF_CONFIG or Slurm"},     \
+        {"task_index", FLAG_INT, &(f).task_index, 0, "of the job; worker 0 is the chief"},         \
+        {"task_id", FLAG_INT, &(f).task_index, 0, "the same"},                                     \
+        {"ps_hosts", FLAG_STRING, &(f).ps_hosts, 0, "host:port,... of the parameter servers"},     \
+        {"worker_hosts", FLAG_STRING, &(f).worker_hosts, 0, "host:port,... of the workers"},       \
+        {"grace", FLAG_INT, &(f).grace, 0, "seconds for steps under way after SIGTERM"},           \
+        {"tls_cert", FLAG_STRING, &(f).certificate, 0, "file: this task's certificate, PEM"},      \
+        {"tls_key", FLAG_STRING, &(f).key, 0, "file: its key"},                                    \
+        {"tls_ca", FLAG_STRING, &(f).authority, 0, "file: certificates that sign the peers'"},     \
+        {"tls_mutual", FLAG_BOOL, &(f).mutual, 0, "clients must show a certificate, too"},         \
+        {"tls_name", FLAG_STRING, &(f).name, 0, "name in peers' certificates, if not their host"}, \
+        {"token_file", FLAG_STRING, &(f).token_file, 0, "file: secret that every call carries"},   \
+    {                                                                                              \
+        "token", FLAG_STRING, &(f).token, 0, "that secret itself; also from LEAT_TOKEN"            \
+    }
+
+typedef struct task { /* which one this process is */
+    leat_cluster *cluster;
+    char job[64];
+    int index, workers; /* workers: a chief counts as one */
+    bool is_chief;
+    leat_security security;
+    char token[4096];    /* from the file */
+    leat_server *server; /* NULL: somebody else's */
+    const char *program;
+    int64_t grace_s;
+    sigset_t signals;
+    pthread_t waiter;
+    atomic_bool ending; /* a signal has asked for it */
+} task;
+
+/* From the flags, else from the environment, else from the default addresses. Borrows f's texts. */
+leat_status task_find(const char *program, const task_flags *f, task *t) LEAT_MUST_CHECK;
+/* From now on SIGTERM and SIGINT end the task: a ps stops its server, steps under way have their
+ * time of grace; a worker should see t->ending before its next step, and is ended if it does not in
+ * that time. Starts the server, unless the task has one elsewhere already. */
+leat_status task_start(task *t, bool has_server) LEAT_MUST_CHECK;
+void task_stop(task *t); /* the server, and the thread that waits for signals */
+void task_release(task *t);
+
+#endif
