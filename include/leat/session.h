@@ -18,15 +18,15 @@ typedef struct leat_session leat_session;
 
 /* Zero means default. */
 typedef struct leat_session_options {
-    const char *target;   /* "": in this process; "grpc://host:port": by a server */
-    int cpu_devices;      /* CPU devices to have; 1 */
-    int intra_op_threads; /* that one kernel may use; as many as are idle of the next */
-    int inter_op_threads; /* for kernels that run side by side; the cores */
+    const char *target;        /* "": in this process; "grpc://host:port": by a server */
+    int cpu_devices;           /* CPU devices to have; 1 */
+    int intra_op_threads;      /* that one kernel may use; as many as are idle of the next */
+    int inter_op_threads;      /* for kernels that run side by side; $LEAT_NUM_THREADS, or cores */
     bool allow_soft_placement; /* a node whose device does not exist goes where it can run */
     bool log_device_placement; /* to the log, at level info */
     bool no_optimization;      /* run the graph as it is: no folding, merging, fusing */
     int64_t timeout_ms;        /* of every run that sets none; 0: none */
-    int64_t open_timeout_ms; /* for the tasks of a cluster to answer; 0: timeout_ms, else 2 min */
+    int64_t open_timeout_ms;   /* for the tasks of a cluster to answer; 0: timeout_ms, else 2 min */
     const struct leat_security *security; /* of a server elsewhere; outlives the session */
     /* The tasks of a cluster that it may use, and waits for when it is opened: {"/job:ps",
      * "/job:worker/task:0", NULL}; NULL: all of them. Outlives the session. */
@@ -119,7 +119,8 @@ typedef struct leat_check_options {
 } leat_check_options;
 /* Compares d(a weighted sum of y)/dx with central differences: writes the greatest difference over
  * the elements of all xs, relative for those beyond 1. xs must be fed, and be, like y, float or
- * double. Adds nodes to the graph. leat_check_gradients(s, loss, &w, 1, LEAT_FEED({w, value}), &worst) */
+ * double. Adds nodes to the graph. leat_check_gradients(s, loss, &w, 1, LEAT_FEED({w, value}),
+ * &worst) */
 #define leat_check_gradients(s, y, xs, n_x, feeds, worst_out, ...)                                 \
     leat_check_gradients_with(s, y, xs, n_x, feeds, &(const leat_check_options){__VA_ARGS__},      \
                               worst_out)

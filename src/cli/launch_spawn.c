@@ -150,18 +150,32 @@ static char **arguments(const launch *l, const launch_task *t)
     return v;
 }
 
-static char **environment(char *config)
+/* The CPUs, dealt out to the tasks that compute: threads of one that wait for another one's CPU
+ * only make both slower. */
+static void share_of_cpus(const launch *l, char *text, size_t size)
+{
+    int at_work = 0;
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    for (int i = 0; i < l->n; i++)
+        at_work += !l->tasks[i].passive;
+    long share = at_work ? cpus / at_work : cpus;
+    snprintf(text, size, "LEAT_NUM_THREADS=%ld", share > 1 ? share : 1);
+}
+
+static char **environment(char *config, char *threads)
 {
     int n = 0, kept = 0;
     while (environ[n])
         n++;
-    char **v = calloc((size_t)n + 3, sizeof(char *));
+    char **v = calloc((size_t)n + 4, sizeof(char *));
     for (int i = 0; i < n; i++)
         if (strncmp(environ[i], "TF_CONFIG=", 10) != 0)
             v[kept++] = environ[i];
     v[kept++] = config;
     if (!getenv("PYTHONUNBUFFERED"))
         v[kept++] = "PYTHONUNBUFFERED=1"; /* lines when they are printed, not when the task ends */
+    if (!getenv("LEAT_NUM_THREADS"))
+        v[kept++] = threads;
     return v;
 }
 
@@ -231,7 +245,9 @@ static leat_status begin(launch_task *t, char **argv, char **env)
 
 leat_status launch_spawn(launch *l, launch_task *t)
 {
-    char *config = tf_config(l, t), **argv = arguments(l, t), **env = environment(config);
+    char threads[40];
+    share_of_cpus(l, threads, sizeof(threads));
+    char *config = tf_config(l, t), **argv = arguments(l, t), **env = environment(config, threads);
     t->began = launch_now();
     leat_status s = begin(t, argv, env);
     if (t->pid)

@@ -4,6 +4,7 @@
 #include "cluster/exchange_int.h"
 #include "cluster/tensor_wire.h"
 #include "core/alloc.h"
+#include "runtime/executor.h"
 
 static leat_asking *asking_new(leat_exchange *x)
 {
@@ -86,8 +87,11 @@ static void one_came(void *arg, leat_status s, const leat_incoming *in)
         leat_tensor_unref(t);
         t = NULL;
     }
+    leat_arrivals waiting;
+    leat_arrivals_begin(&waiting);
     a->fn(a->arg, s, t, dead);
     asking_free(a);
+    leat_arrivals_end(&waiting);
 }
 
 void leat_exchange_ask_one(leat_exchange *x, leat_peer *peer, const char *key, leat_recv_fn fn,
@@ -130,6 +134,8 @@ static leat_status hand_out(leat_exchange *x, const leat_rendezvous_group *g,
 static void group_came(void *arg, leat_status s, const leat_incoming *in)
 {
     leat_asking *a = arg;
+    leat_arrivals waiting;
+    leat_arrivals_begin(&waiting);
     delist(a);
     if (!s)
         s = hand_out(a->x, a->group, in);
@@ -137,6 +143,7 @@ static void group_came(void *arg, leat_status s, const leat_incoming *in)
         a->x->table->ops->abort(a->x->table, s);
     leat_status_free(s);
     asking_free(a);
+    leat_arrivals_end(&waiting);
 }
 
 void leat_exchange_ask_group(leat_exchange *x, leat_rendezvous_group *g)

@@ -16,7 +16,7 @@ leat_worker *leat_worker_new(const char *job, int task, const leat_server_option
                              leat_peers *peers)
 {
     leat_worker *w = leat_new(leat_worker);
-    int inter = o->inter_op_threads ? o->inter_op_threads : leat_cpu_count();
+    int inter = o->inter_op_threads ? o->inter_op_threads : leat_default_threads();
     int intra = o->intra_op_threads ? o->intra_op_threads : inter;
     snprintf(w->task, sizeof(w->task), "/job:%s/replica:0/task:%d", job, task);
     w->pool = leat_pool_new(inter - 1, "leat");

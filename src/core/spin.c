@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,7 +15,7 @@
 #include "core/threadpool.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int cpus = 1;
+static int cpus = 1, threads = 1;
 static atomic_int spinners;
 
 static void count_cpus(void)
@@ -23,12 +24,21 @@ static void count_cpus(void)
     long n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
                                                          : sysconf(_SC_NPROCESSORS_ONLN);
     cpus = n > 1 ? (int)n : 1;
+    const char *told = getenv("LEAT_NUM_THREADS");
+    int k = told ? atoi(told) : 0;
+    threads = k > 0 && k <= 1024 ? k : cpus;
 }
 
 int leat_cpu_count(void)
 {
     pthread_once(&once, count_cpus);
     return cpus;
+}
+
+int leat_default_threads(void)
+{
+    pthread_once(&once, count_cpus);
+    return threads;
 }
 
 bool leat_spin_begin(void)

@@ -11,6 +11,8 @@
 bool leat_spin_begin(void);
 void leat_spin_end(void);
 int leat_cpu_count(void); /* that this process may run on */
+/* Threads of a session or server that is not told how many: LEAT_NUM_THREADS, or the CPUs. */
+int leat_default_threads(void);
 
 static inline void leat_spin_pause(void)
 {

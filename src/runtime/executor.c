@@ -16,13 +16,13 @@ enum {
 };
 
 /* An async kernel under way. */
-typedef struct async_run {
+typedef struct leat_async_run {
     leat_kernel k; /* first: done gets this address */
     leat_run *run;
     task t;
     int64_t started;
     size_t size;
-    struct async_run *next, *prev; /* of run->waiting */
+    struct leat_async_run *next, *prev; /* of run->waiting, then of arrivals */
     atomic_int turns; /* who comes second, the starter or done, goes on with the successors */
     leat_status status;
     leat_entry out[];
@@ -223,13 +223,23 @@ static void async_job(void *arg)
     end_active(r);
 }
 
+static __thread leat_arrivals *arrivals; /* that this thread collects, or NULL */
+
 static void async_done(leat_kernel *k, leat_status s)
 {
     async_run *a = (async_run *)k;
     a->status = s;
     unlink_waiting(a);
-    if (atomic_fetch_add(&a->turns, 1) == 1) /* later, in some other thread */
+    if (atomic_fetch_add(&a->turns, 1) != 1)
+        return;
+    /* Later, and perhaps in some other thread. */
+    if (arrivals) {
+        a->next = NULL;
+        *arrivals->last = a;
+        arrivals->last = &a->next;
+    } else {
         leat_pool_submit(a->run->executor->device->inter, async_job, a);
+    }
 }
 
 static void start_async(leat_run *r, task t, leat_entry *in, task_list *ready)
@@ -433,6 +443,40 @@ static void work(leat_run *r, task_list *ready)
             share(r, ready);
         if (++count % CHECK_EVERY == 0)
             look_at_clock(r);
+    }
+}
+
+void leat_arrivals_begin(leat_arrivals *l)
+{
+    l->first = NULL;
+    l->last = &l->first;
+    arrivals = l;
+}
+
+void leat_arrivals_end(leat_arrivals *l)
+{
+    arrivals = NULL;
+    while (l->first) {
+        leat_run *r = l->first->run;
+        int came = 0;
+        task_list ready;
+        list_init(&ready);
+        for (async_run **p = &l->first; *p;) {
+            async_run *a = *p;
+            if (a->run != r) {
+                p = &a->next;
+                continue;
+            }
+            *p = a->next;
+            finish_async(a, &ready);
+            came++;
+        }
+        if (ready.n > 1)
+            share(r, &ready);
+        work(r, &ready);
+        list_release(&ready);
+        while (came-- > 0)
+            end_active(r);
     }
 }
 

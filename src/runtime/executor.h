@@ -22,6 +22,14 @@ void leat_run_free(leat_run *r);
 /* Runs in the calling thread what can be run there, and hands the rest to the device's threads.
  * When all is done, step->running is counted down; the last one sets step->done. */
 void leat_run_start(leat_run *r, leat_step *step);
+/* A thread that brings tensors from elsewhere says when it begins to hand them out and when it has
+ * done so: then it runs what waited for them, instead of waking a thread for each. It holds no lock
+ * and may stay away for long. */
+typedef struct leat_arrivals {
+    struct leat_async_run *first, **last;
+} leat_arrivals;
+void leat_arrivals_begin(leat_arrivals *l);
+void leat_arrivals_end(leat_arrivals *l);
 /* Names of nodes that wait for something, for messages about time-outs; at most n bytes. */
 void leat_run_waiting(leat_run *r, char *buf, size_t n);
 

@@ -110,7 +110,7 @@ struct leat_run {
     pthread_mutex_t flow;      /* guards frames and iterations; see 3 */
     struct live_frame *frames; /* live ones, linked; besides the root */
     pthread_mutex_t wait_lock; /* guards waiting */
-    struct async_run *waiting; /* async kernels under way, linked */
+    struct leat_async_run *waiting; /* async kernels under way, linked */
 };
 
 void leat_task_push(task_list *l, exec_node *n, iteration *it);

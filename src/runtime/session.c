@@ -64,7 +64,7 @@ leat_status leat_session_open_with(leat_graph *g, const leat_session_options *op
                  "Thread counts cannot be negative: intra %d, inter %d", o.intra_op_threads,
                  o.inter_op_threads);
     LEAT_TRY(leat_isa_check());
-    int cores = leat_cpu_count();
+    int cores = leat_default_threads();
     leat_session *s = session_alloc(g, &o, o.cpu_devices ? o.cpu_devices : 1);
     int inter = o.inter_op_threads ? o.inter_op_threads : cores;
     int intra = o.intra_op_threads ? o.intra_op_threads : inter;

@@ -39,6 +39,8 @@ static void flags(void)
     CHECK_INT(run("--ps 0 --workers 1 --no_flags", "echo \"<$*>\"; printf end"), 0);
     saw("[worker/0] <>\n");
     saw("[worker/0] end\n"); /* a line without its end */
+    CHECK_INT(run("--ps 0 --workers 20", "echo \"$LEAT_NUM_THREADS threads\""), 0);
+    saw("[worker/19] 1 threads\n");
 }
 
 static void bad_use(void)
