@@ -16,6 +16,7 @@ deps: ## install what the build needs (Debian packages), if it is missing
 	@scripts/deps
 
 test: all ## run the tests
+	@scripts/deps iproute2 || echo 'without iproute2: link_test skips'
 	@cd $(BUILD) && ctest --output-on-failure -j2 $(if $(TRIES),--repeat until-pass:$(TRIES)) $(CTEST_FLAGS)
 
 demo: all ## train MNIST on this machine: one parameter server, two workers

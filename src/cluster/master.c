@@ -40,6 +40,7 @@ const leat_far_ops leat_tasks_ops = {
     .part_start = leat_tasks_part_start,
     .step_begin = leat_tasks_step_begin,
     .step_end = leat_tasks_step_end,
+    .step_waits = leat_tasks_step_waits,
     .free = tasks_free,
 };
 

@@ -1,4 +1,5 @@
 /* master_run.c -- parts of plans on other tasks: registered once, started in each step. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,8 +25,12 @@ typedef struct far_step {
     leat_exchange *exchange;
     leat_cancel cancel;
     leat_step *step;
-    leat_peer **peers; /* that take part */
-    int n_peers, cap_peers;
+    int64_t begin_ns;
+    struct taker { /* a task that takes part */
+        leat_peer *peer;
+        atomic_bool ended;
+    } * takers; /* room for all of the session's, so that they stay where they are */
+    int n_takers;
 } far_step;
 
 /* ---- Registering ---- */
@@ -109,6 +114,8 @@ leat_status leat_tasks_step_begin(leat_far *f, leat_step *step)
     far_step *s = leat_new(far_step);
     s->tasks = t;
     s->step = step;
+    s->begin_ns = leat_now_ns();
+    s->takers = leat_new_array(struct taker, t->n_peers + 1);
     /* As TensorFlow's: 56 bits, as good as random, never 0. */
     step->id = (t->first_id + atomic_fetch_add(&t->steps, 1) * UINT64_C(0x9e3779b97f4a7c15)) &
                UINT64_C(0xffffffffffffff);
@@ -130,18 +137,37 @@ void leat_tasks_step_end(leat_far *f, leat_step *step)
     leat_status why = leat_error(ABORTED, "The step is over");
     leat_exchange_drop(leat_worker_exchanges(s->tasks->worker), (int64_t)step->id, why);
     leat_status_free(why);
-    for (int i = 0; i < s->n_peers; i++) {
-        if (!failed && s->peers[i]->is_leat)
+    for (int i = 0; i < s->n_takers; i++) {
+        if (!failed && s->takers[i].peer->is_leat)
             continue; /* it forgets the step by itself */
         leat_outgoing o = {0};
         leat_put_int(&o.text, 1, (int64_t)step->id);
-        leat_tell(s->peers[i], WORKER "CleanupGraph", &o);
+        leat_tell(s->takers[i].peer, WORKER "CleanupGraph", &o);
     }
     leat_exchange_unref(s->exchange);
-    free(s->peers);
+    free(s->takers);
     free(s);
     step->owner = NULL;
     step->rendezvous = NULL;
+}
+
+void leat_tasks_step_waits(leat_far *f, leat_step *step, char *out, size_t size)
+{
+    far_step *s = step->owner;
+    size_t at = 0;
+    out[0] = 0;
+    for (int i = 0; i < s->n_takers && at < size; i++)
+        if (!atomic_load(&s->takers[i].ended)) {
+            int n = snprintf(out + at, size - at, "%s%s (%s)", at ? ", " : "",
+                             s->takers[i].peer->name, s->takers[i].peer->address);
+            at += n > 0 ? (size_t)n : 0;
+        }
+    if (at && at < size)
+        snprintf(
+            out + at, size - at,
+            ", not done with its part of the step for %.1f s: an op there waits or takes long, "
+            "or the task is stopped or cut off",
+            (double)(leat_now_ns() - s->begin_ns) / 1e9);
 }
 
 /* ---- A part in a step ---- */
@@ -151,6 +177,7 @@ typedef struct far_run {
     atomic_int refs;
     leat_far_part *part;
     leat_step *step;
+    struct taker *taker; /* the step's */
     leat_call *call;
     leat_cancel cancel;
     bool cancellable;
@@ -223,6 +250,7 @@ static void run_answered(void *arg, leat_status s, const leat_incoming *in)
     if (!s)
         s = read_answer(r, in);
     leat_step *step = r->step;
+    atomic_store(&r->taker->ended, true);
     run_unref(r);
     leat_step_fail(step, s);
     leat_step_part_ended(step);
@@ -246,10 +274,10 @@ static void put_request(const leat_far_part *p, const leat_step *step, leat_outg
 void leat_tasks_part_start(leat_far_part *p, leat_step *step)
 {
     far_step *s = step->owner;
-    leat_grow(s->peers, s->n_peers, s->cap_peers);
-    s->peers[s->n_peers++] = p->peer;
     far_run *r = leat_new(far_run);
     atomic_init(&r->refs, 2);
+    r->taker = &s->takers[s->n_takers++];
+    r->taker->peer = p->peer;
     r->part = p;
     r->step = step;
     r->cancel = (leat_cancel){.fn = cancel_run, .arg = r};

@@ -24,6 +24,8 @@ typedef struct leat_far_ops {
     /* Sets the id and the rendezvous of a step that is about to start, and lets go of them. */
     leat_status (*step_begin)(leat_far *f, leat_step *step);
     void (*step_end)(leat_far *f, leat_step *step);
+    /* Which tasks' parts of a step under way have not ended, in words; "" if all have. */
+    void (*step_waits)(leat_far *f, leat_step *step, char *out, size_t size);
     void (*free)(leat_far *f); /* the session is over */
 } leat_far_ops;
 

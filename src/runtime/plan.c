@@ -1,6 +1,7 @@
 /* plan.c -- executors of one signature, and the memory of its steps, kept between them. */
 #include "runtime/plan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,10 +219,15 @@ static void abort_rendezvous(void *arg)
 
 static void name_the_waiting(leat_plan *p, activation *a, leat_step *step)
 {
-    char all[600] = "";
-    for (int i = 0; i < p->n_parts; i++) {
+    char all[1000] = "", some[600];
+    for (int i = -1; i < p->n_parts; i++) {
+        some[0] = 0;
+        if (i >= 0)
+            leat_run_waiting(a->runs[i], some, sizeof(some));
+        else if (p->n_far)
+            p->far->ops->step_waits(p->far, step, some, sizeof(some));
         size_t at = strlen(all);
-        leat_run_waiting(a->runs[i], all + at, sizeof(all) - at);
+        snprintf(all + at, sizeof(all) - at, "%s%s", at && some[0] ? ", " : "", some);
     }
     leat_step_fail(step, leat_error(DEADLINE_EXCEEDED, "Timed out waiting for %s",
                                     all[0] ? all : "kernels that are still running"));

@@ -170,12 +170,13 @@ static void stands_still(void)
     model m = make_model();
     leat_session *s = open_on(c, &m);
     CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(m.init)));
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(m.more)));
     kill(ps, SIGSTOP);
     int stopped;
     waitpid(ps, &stopped, WUNTRACED);
     CHECK_ERROR(leat_session_run_with(s, &(leat_run_options){.timeout_ms = 1000}, LEAT_NO_FEED,
                                       LEAT_NO_FETCH, LEAT_TARGET(m.more)),
-                DEADLINE_EXCEEDED, "");
+                DEADLINE_EXCEEDED, "/job:ps/replica:0/task:0 (127.0.0.1:");
     kill(ps, SIGCONT);
     CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(m.more)));
     leat_session_close(s);

@@ -13,8 +13,9 @@ typedef struct task {
     FILE *says; /* its standard output */
 } task;
 
-/* Runs this program as "PROGRAM --role role arg". (Not a plain fork: gRPC has threads.) */
-static inline task task_start(const char *role, const char *arg)
+/* Runs this program as "PROGRAM --role role arg", after `first` in the new process if that is not
+ * NULL. (Not a plain fork: gRPC has threads.) */
+static inline task task_start_after(void (*first)(void), const char *role, const char *arg)
 {
     int p[2];
     if (pipe(p))
@@ -24,11 +25,18 @@ static inline task task_start(const char *role, const char *arg)
         dup2(p[1], 1);
         close(p[0]);
         close(p[1]);
+        if (first)
+            first();
         execl("/proc/self/exe", "task", "--role", role, arg, (char *)NULL);
         _exit(127);
     }
     close(p[1]);
     return (task){pid, fdopen(p[0], "r")};
+}
+
+static inline task task_start(const char *role, const char *arg)
+{
+    return task_start_after(NULL, role, arg);
 }
 
 /* Returns when it has stopped. */

@@ -201,7 +201,7 @@ static void channel_free(leat_channel *base)
 
 grpc_channel *leat_rpc_connect(const leat_rpc_channel *ch)
 {
-    static const struct {
+    const struct {
         const char *key;
         int value;
     } options[] = {
@@ -210,6 +210,11 @@ grpc_channel *leat_rpc_connect(const leat_rpc_channel *ch)
         {GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100},
         {GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 10000}, /* really: how long to try to connect */
         {GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5000},
+        /* Never a ping of gRPC's own (ping.c says why), but TCP's deadline for what is not
+         * acknowledged, which comes with them: behind a cut link TCP waits for longer and longer,
+         * also when the link is healed. */
+        {GRPC_ARG_KEEPALIVE_TIME_MS, INT_MAX - 1},
+        {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, (int)(2 * leat_ping_after_ns / 1000000)},
         {GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000},
         {GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1}, /* another channel's failures are not ours */
         {GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1},

@@ -33,6 +33,8 @@ static const struct {
      "Do both sides use TLS, and was this task's certificate signed by what the peer trusts?"},
     {LEAT_SILENT, "fell silent: not even a ping was answered, though the connection stands",
      "It is stopped or hangs, or the network between is cut"},
+    {"recvmsg:Connection timed out", "fell silent: what was sent there was not acknowledged",
+     "The network between is cut, or its host is down"},
     {"onnection timed out", "cannot be reached: the connection timed out",
      "Is the host up, and does no firewall drop its packets?"},
     {"Timeout occurred", "cannot be reached: the connection timed out",

@@ -1,0 +1,305 @@
+/* link_test.c -- a link between tasks that is cut in mid training, and healed. The ps and the chief
+ * live in one network namespace, the worker in another, joined by a pair of virtual Ethernet
+ * devices. It needs root, or a kernel that lets users make namespaces, and the command `ip`; the
+ * namespaces go with the processes in them. docs/failures.md names these cases. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/prctl.h>
+
+#include "cluster/grpc/channel_int.h"
+#include "cluster/train_task.h"
+
+#define PS "10.77.0.1:2222"
+#define SKIPPED 77
+
+/* ---- Two networks and a link ---- */
+
+static int far_net = -1;
+static pid_t far_keeper; /* keeps that network while no task is in it */
+
+static void enter_far(void)
+{
+    if (setns(far_net, CLONE_NEWNET))
+        _exit(126);
+}
+
+static bool sh(void (*first)(void), const char *command)
+{
+    int status = -1;
+    pid_t p = fork();
+    if (!p) {
+        if (first)
+            first();
+        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(127);
+    }
+    waitpid(p, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool write_text(const char *path, const char *text)
+{
+    int f = open(path, O_WRONLY);
+    bool ok = f >= 0 && write(f, text, strlen(text)) == (ssize_t)strlen(text);
+    if (f >= 0)
+        close(f);
+    return ok;
+}
+
+/* This process moves to a network of its own; who is not root becomes it in a namespace of users.
+ */
+static bool leave_network(void)
+{
+    char map[32];
+    if (geteuid() == 0)
+        return unshare(CLONE_NEWNET) == 0;
+    snprintf(map, sizeof(map), "0 %d 1", (int)geteuid());
+    return unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0 && write_text("/proc/self/uid_map", map);
+}
+
+static bool make_far(void)
+{
+    int p[2];
+    char byte, path[64];
+    if (pipe(p))
+        return false;
+    far_keeper = fork();
+    if (!far_keeper) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (unshare(CLONE_NEWNET) || write(p[1], "x", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    close(p[1]);
+    bool made = read(p[0], &byte, 1) == 1;
+    close(p[0]);
+    snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)far_keeper);
+    return made && (far_net = open(path, O_RDONLY | O_CLOEXEC)) >= 0;
+}
+
+/* Says why not. */
+static const char *make_networks(void)
+{
+    char command[300];
+    if (!sh(NULL, "command -v ip >/dev/null"))
+        return "there is no command `ip` (Debian package iproute2)";
+    if (!leave_network() || !make_far())
+        return "this user may not make network namespaces (root may)";
+    snprintf(command, sizeof(command),
+             "ip link set lo up && ip link add near type veth peer name far netns %d &&"
+             "ip addr add 10.77.0.1/24 dev near && ip link set near up",
+             (int)far_keeper);
+    if (!sh(NULL, command) ||
+        !sh(enter_far, "ip link set lo up && ip addr add 10.77.0.2/24 dev far &&"
+                       "ip link set far up && ip -o link show far >/dev/null"))
+        return "no pair of virtual Ethernet devices can be made here";
+    return NULL;
+}
+
+/* The cable is pulled: both ends notice. */
+static void pull(void)
+{
+    CHECK(sh(enter_far, "ip link set far down"));
+}
+
+static void plug(void)
+{
+    CHECK(sh(enter_far, "ip link set far up"));
+}
+
+/* What is sent goes nowhere, and nobody is told: to an Ethernet address that is not there. */
+static void lose_packets(void)
+{
+    CHECK(sh(enter_far, "ip neigh replace 10.77.0.1 lladdr 02:00:00:00:00:01 dev far"));
+    CHECK(sh(NULL, "ip neigh replace 10.77.0.2 lladdr 02:00:00:00:00:02 dev near"));
+}
+
+static void find_packets(void)
+{
+    CHECK(sh(enter_far, "ip neigh del 10.77.0.1 dev far"));
+    CHECK(sh(NULL, "ip neigh del 10.77.0.2 dev near"));
+}
+
+/* ---- Training over it ---- */
+
+static void start_apart(cluster *k, const char *mode, int last_step)
+{
+    snprintf(k->dir, sizeof(k->dir), "/tmp/leat_link_test_XXXXXX");
+    CHECK(mkdtemp(k->dir) != NULL);
+    snprintf(k->arg, sizeof(k->arg), "%s %s %d 60 " PS " 10.77.0.1:2223 10.77.0.2:2224", mode,
+             k->dir, last_step);
+    begin(&k->ps, "ps", k->arg);
+    begin(&k->chief, "chief", k->arg);
+    begin_after(enter_far, &k->worker, "worker", k->arg);
+    CHECK(until(&k->ps, "ready", 20));
+    CHECK(until(&k->chief, "ready", 20));
+    CHECK(until(&k->worker, "ready", 20));
+    CHECK(beyond(&k->worker, 20, 20));
+}
+
+/* The last step that a task has told of, and whether it lost its session on the way. */
+static int last_step_of(child *t, bool *lost)
+{
+    char line[2000];
+    int step = -1;
+    double end = now() + 0.05;
+    while (next_line(t, line, sizeof(line), end)) {
+        sscanf(line, "step %d", &step);
+        *lost |= strstr(line, "A task went away") != NULL;
+    }
+    return step;
+}
+
+/* The task does at least this many steps more, in its old session. */
+static void goes_on(child *t, int steps, double secs)
+{
+    bool lost = false;
+    double end = now() + secs;
+    int from = last_step_of(t, &lost), step = from;
+    while (now() < end && (from < 0 || step < from + steps)) {
+        int s = last_step_of(t, &lost);
+        step = s < 0 ? step : s;
+        from = from < 0 ? s : from;
+    }
+    CHECK(!lost);
+    CHECK(from >= 0 && step >= from + steps);
+}
+
+/* Cut for a moment, within the deadline: a step takes longer, no more. */
+static void cut_briefly(void (*cut)(void), void (*heal)(void))
+{
+    static cluster k;
+    bool lost = false;
+    start_apart(&k, "async", 100000);
+    cut();
+    usleep(500000);
+    last_step_of(&k.worker, &lost);
+    usleep(500000);
+    CHECK_INT(last_step_of(&k.worker, &lost), -1); /* it waits */
+    heal();
+    goes_on(&k.worker, 20, 15);
+    CHECK(!lost);
+    task_end(&k.worker.task);
+    task_end(&k.chief.task);
+    task_end(&k.ps.task);
+    clean(&k);
+}
+
+/* Cut for longer: the worker's step ends, with words that say who, where, for how long and what to
+ * do; it waits for the ps, and goes on when the link is healed. The chief goes on all the time. */
+static void cut_long(void (*cut)(void), void (*heal)(void))
+{
+    static cluster k;
+    char line[2000] = "";
+    double end = now() + 30;
+    start_apart(&k, "async", 100000);
+    cut();
+    while (next_line(&k.worker, line, sizeof(line), end) && !strstr(line, "A task went away"))
+        ;
+    printf("%s\n", line);
+    CHECK(strstr(line, "/job:ps/replica:0/task:0 (" PS ") "));
+    CHECK(strstr(line, ") fell silent: ")); /* to TCP, or to a ping: whichever is first */
+    CHECK(strstr(line, "network between is cut"));
+    CHECK(strstr(line, ", after ") && strstr(line, " s]"));
+    CHECK(until(&k.worker,
+                "still waiting for response from worker: /job:ps/replica:0/task:0 at " PS, 30));
+    goes_on(&k.chief, 50, 15);
+    heal();
+    goes_on(&k.worker, 20, 30);
+    task_end(&k.worker.task);
+    task_end(&k.chief.task);
+    task_end(&k.ps.task);
+    clean(&k);
+}
+
+static void pulled_briefly(void)
+{
+    cut_briefly(pull, plug);
+}
+
+static void lost_briefly(void)
+{
+    cut_briefly(lose_packets, find_packets);
+}
+
+static void pulled_long(void)
+{
+    cut_long(pull, plug);
+}
+
+static void lost_long(void)
+{
+    cut_long(lose_packets, find_packets);
+}
+
+/* Synchronous replicas: rounds go on without the worker that is cut off, and with it again. */
+static void cut_sync(void)
+{
+    static cluster k;
+    start_apart(&k, "sync", 100000);
+    lose_packets();
+    CHECK(until(&k.chief, "Replica 1 is silent: rounds go on without it", 20));
+    CHECK(beyond(&k.chief, 50, 20));
+    CHECK(until(&k.worker, "A task went away", 30));
+    find_packets();
+    CHECK(until(&k.chief, "Replica 1 is back", 30));
+    goes_on(&k.chief, 20, 15);
+    CHECK(until(&k.worker, "step ", 30));
+    task_end(&k.worker.task);
+    task_end(&k.chief.task);
+    task_end(&k.ps.task);
+    clean(&k);
+}
+
+/* Each case has networks of its own, in a process that may leave this one's. */
+static void apart(void (*test)(void))
+{
+    int status = -1;
+    fflush(stdout);
+    int p[2];
+    static char why[200];
+    CHECK(pipe(p) == 0);
+    pid_t pid = fork();
+    if (!pid) {
+        const char *not = make_networks();
+        if (not )
+            _exit(write(p[1], not, strlen(not )) > 0 ? SKIPPED : 1);
+        test();
+        kill(far_keeper, SIGKILL);
+        fflush(stdout);
+        _exit(test_failures ? 1 : 0);
+    }
+    close(p[1]);
+    ssize_t n = read(p[0], why, sizeof(why) - 1);
+    close(p[0]);
+    waitpid(pid, &status, 0);
+    if (n > 0 && WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED) {
+        why[n] = 0;
+        SKIP(why);
+    }
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+#define APART(name)                                                                                \
+    static void name##_apart(void)                                                                 \
+    {                                                                                              \
+        apart(name);                                                                               \
+    }
+APART(pulled_briefly)
+APART(lost_briefly)
+APART(pulled_long)
+APART(lost_long)
+APART(cut_sync)
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && strcmp(argv[1], "--role") == 0) {
+        leat_ping_after_ns = 2000000000;
+        return be(argv[2], argv[3]);
+    }
+    return RUN(argc, argv, {"pulled_briefly", pulled_briefly_apart},
+               {"lost_briefly", lost_briefly_apart}, {"pulled_long", pulled_long_apart},
+               {"lost_long", lost_long_apart}, {"cut_sync", cut_sync_apart});
+}
