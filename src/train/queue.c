@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/md5.h"
+#include "core/strbuf.h"
 #include "graph/graph_int.h"
 
 /* "FIFOQueueV2" -> "fifo_queue" */
@@ -25,6 +27,23 @@ static const char *default_name(const char *op)
     return NULL;
 }
 
+/* As TensorFlow's client: with the graph's seed alone, the second one of a shared queue does not
+ * depend on how many nodes there are. */
+static void shuffle_seeds(const leat_graph *g, const leat_queue_options *o, int64_t *seed,
+                          int64_t *seed2)
+{
+    bool own = o->has_seed || o->seed;
+    leat_graph_seeds(g, own ? &o->seed : NULL, seed, seed2);
+    if (own || !g->has_seed || !o->shared_name || !o->shared_name[0])
+        return;
+    uint8_t d[16];
+    leat_strbuf b = {0};
+    leat_strbuf_printf(&b, "%lld%s", (long long)*seed, o->shared_name);
+    leat_md5(b.s, b.n, d);
+    leat_strbuf_release(&b);
+    *seed2 = (int64_t)(d[0] & 0x7f) << 24 | d[1] << 16 | d[2] << 8 | d[3];
+}
+
 leat_out leat_queue_at(leat_loc at, leat_graph *g, const char *op, int64_t capacity,
                        int64_t min_after_dequeue, leat_components c,
                        const leat_queue_options *options)
@@ -38,9 +57,9 @@ leat_out leat_queue_at(leat_loc at, leat_graph *g, const char *op, int64_t capac
         known += shapes[i].rank >= 0;
     }
     int64_t seed = 0, seed2 = 0;
-    bool shuffles = strcmp(op, "RandomShuffleQueueV2") == 0, seeded = options->has_seed;
+    bool shuffles = strcmp(op, "RandomShuffleQueueV2") == 0;
     if (shuffles)
-        leat_graph_seeds(g, seeded || options->seed ? &options->seed : NULL, &seed, &seed2);
+        shuffle_seeds(g, options, &seed, &seed2);
     leat_arg skip = {.kind = LEAT_ARG_SKIP};
     leat_out q = leat_op_at(
         at, g, op,
