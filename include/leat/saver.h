@@ -1,8 +1,9 @@
 /* saver.h -- variables to checkpoints and back, by the session that has them, local or remote.
  *
- *     leat_saver *saver = leat_saver_new(g);                          -- when all variables are
- * there LEAT_DIE_ON_ERROR(leat_saver_save(saver, s, "train/model.ckpt", step, NULL)); char *newest
- * = leat_latest_checkpoint("train");                 -- "train/model.ckpt-1200" if (newest)
+ *     leat_saver *saver = leat_saver_new(g);                  -- when all variables are there
+ *     LEAT_DIE_ON_ERROR(leat_saver_save(saver, s, "train/model.ckpt", step, NULL));
+ *     char *newest = leat_latest_checkpoint("train");         -- "train/model.ckpt-1200"
+ *     if (newest)
  *         LEAT_DIE_ON_ERROR(leat_saver_restore(saver, s, newest));
  *
  * Nodes and files are TensorFlow's: it restores what Leat saved, and the other way round.
@@ -60,8 +61,14 @@ LEAT_API leat_status leat_saver_recover(leat_saver *v, const char *dir) LEAT_MUS
 /* The checkpoints that it knows of, oldest first. *count_out of them; borrowed. */
 LEAT_API const char *const *leat_saver_checkpoints(const leat_saver *v, int *count_out);
 
-/* Writes a MetaGraphDef: the graph, its collections, and the saver's nodes (v may be NULL). */
+/* Writes a MetaGraphDef: the graph, its collections and queue runners, and the saver's nodes (v may
+ * be NULL). */
 LEAT_API leat_status leat_meta_graph_write(const leat_graph *g, const leat_saver *v,
                                            const char *path) LEAT_MUST_CHECK;
+/* Reads one, Leat's or TensorFlow's, into g: nodes, collections of tensors and of variables, queue
+ * runners; what collections hold beyond these is passed over. *saver_out (unless it is NULL): the
+ * saver that it names, else one of all variables; NULL if there are none. */
+LEAT_API leat_status leat_meta_graph_read(leat_graph *g, const char *path,
+                                          leat_saver **saver_out) LEAT_MUST_CHECK;
 
 #endif

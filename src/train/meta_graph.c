@@ -1,5 +1,5 @@
-/* meta_graph.c -- MetaGraphDef files: a graph, its collections, and how it is saved, for
- * TensorFlow's import_meta_graph. */
+/* meta_graph.c -- writing MetaGraphDef files: a graph, its collections, and how it is saved, for
+ * TensorFlow's import_meta_graph and for meta_graph_read.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,14 +84,62 @@ static leat_status variable_def(const leat_graph *g, leat_out v, ProtobufCBinary
     return s;
 }
 
+static Leat__CollectionDef *add_collection(Leat__MetaGraphDef *m, const char *name)
+{
+    Leat__MetaGraphDef__CollectionDefEntry *e =
+        MESSAGE(Leat__MetaGraphDef__CollectionDefEntry, meta_graph_def__collection_def_entry);
+    e->key = leat_xstrdup(name);
+    e->value = MESSAGE(Leat__CollectionDef, collection_def);
+    m->collection_def =
+        leat_xrealloc(m->collection_def, sizeof(*m->collection_def) * (m->n_collection_def + 1));
+    m->collection_def[m->n_collection_def++] = e;
+    return e->value;
+}
+
+static leat_status runner_def(const leat_runner *r, ProtobufCBinaryData *out)
+{
+    Leat__QueueRunnerDef *d = MESSAGE(Leat__QueueRunnerDef, queue_runner_def);
+    d->queue_name = leat_xstrdup(r->queue.node->name);
+    d->close_op_name = leat_xstrdup(r->close_op.node->name);
+    d->cancel_op_name = leat_xstrdup(r->cancel_op.node->name);
+    d->enqueue_op_name = leat_new_array(char *, r->n);
+    for (int i = 0; i < r->n; i++)
+        d->enqueue_op_name[d->n_enqueue_op_name++] = leat_xstrdup(r->enqueue_ops[i].node->name);
+    d->queue_closed_exception_types = leat_new_array(int32_t, 32);
+    for (int c = 0; c < 32; c++)
+        if (r->closed_codes >> c & 1)
+            d->queue_closed_exception_types[d->n_queue_closed_exception_types++] = c;
+    leat_strbuf b = {0};
+    leat_status s = leat_proto_pack(d, &b);
+    leat_proto_free(d);
+    out->len = b.n;
+    out->data = (uint8_t *)leat_strbuf_take(&b);
+    return s;
+}
+
+static leat_status add_runners(const leat_graph *g, Leat__MetaGraphDef *m)
+{
+    int n = 0;
+    for (const leat_runner *r = leat_runners(g); r; r = r->next)
+        n++;
+    if (!n)
+        return NULL;
+    Leat__CollectionDef *d = add_collection(m, LEAT_QUEUE_RUNNERS);
+    d->kind_case = LEAT__COLLECTION_DEF__KIND_BYTES_LIST;
+    d->bytes_list = MESSAGE(Leat__CollectionDef__BytesList, collection_def__bytes_list);
+    d->bytes_list->value = leat_new_array(ProtobufCBinaryData, n);
+    for (const leat_runner *r = leat_runners(g); r; r = r->next)
+        LEAT_TRY(runner_def(r, &d->bytes_list->value[d->bytes_list->n_value++]));
+    return NULL;
+}
+
 /* Variables as VariableDef messages, if all are; else the names of tensors. */
-static leat_status collection_def(const leat_graph *g, const char *name, Leat__CollectionDef **out)
+static leat_status fill_collection(const leat_graph *g, const char *name, Leat__CollectionDef *d)
 {
     int n, variables = 0;
     leat_out *v = leat_collection(g, name, NULL, &n);
     for (int i = 0; i < n; i++)
         variables += leat_variable_ref(v[i]).node != NULL && leat_variable_initializer(v[i]).node;
-    Leat__CollectionDef *d = MESSAGE(Leat__CollectionDef, collection_def);
     leat_status s = NULL;
     if (n && variables == n) {
         d->kind_case = LEAT__COLLECTION_DEF__KIND_BYTES_LIST;
@@ -107,7 +155,6 @@ static leat_status collection_def(const leat_graph *g, const char *name, Leat__C
             d->node_list->value[d->node_list->n_value++] = name_of(v[i]);
     }
     free(v);
-    *out = d;
     return s;
 }
 
@@ -115,16 +162,9 @@ static leat_status add_collections(const leat_graph *g, Leat__MetaGraphDef *m)
 {
     size_t at = 0;
     const char *name;
-    while (leat_collection_next(g, &at, &name)) {
-        Leat__MetaGraphDef__CollectionDefEntry *e =
-            MESSAGE(Leat__MetaGraphDef__CollectionDefEntry, meta_graph_def__collection_def_entry);
-        e->key = leat_xstrdup(name);
-        m->collection_def = leat_xrealloc(m->collection_def,
-                                          sizeof(*m->collection_def) * (m->n_collection_def + 1));
-        m->collection_def[m->n_collection_def++] = e;
-        LEAT_TRY(collection_def(g, name, &e->value));
-    }
-    return NULL;
+    while (leat_collection_next(g, &at, &name))
+        LEAT_TRY(fill_collection(g, name, add_collection(m, name)));
+    return add_runners(g, m);
 }
 
 static Leat__SaverDef *saver_def(const leat_saver *v)

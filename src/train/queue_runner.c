@@ -10,18 +10,11 @@
 #include "core/alloc.h"
 #include "core/log.h"
 #include "core/strbuf.h"
-#include "graph/graph_int.h"
-
-typedef struct runner {
-    leat_out queue, close_op, cancel_op;
-    leat_out *enqueue_ops;
-    int n;
-    struct runner *next;
-} runner;
+#include "train/train_int.h"
 
 /* A runner at work in a session. */
 typedef struct work {
-    const runner *r;
+    const leat_runner *r;
     leat_session *s;
     leat_coordinator *c;
     struct runners *all;
@@ -33,7 +26,7 @@ typedef struct work {
 typedef struct runners {
     pthread_mutex_t lock; /* guards works; first and last grow only while the graph is built */
     bool ready;
-    runner *first, *last;
+    leat_runner *first, *last;
     work *works;
 } runners;
 
@@ -58,15 +51,33 @@ void leat_queue_runner_at(leat_loc at, leat_out queue, const leat_out *ops, int 
         leat_graph_fail(g, at, leat_error(INVALID_ARGUMENT, "Must provide queue and enqueue_ops."));
         return;
     }
-    runner *r = leat_arena_new(&g->arena, runner);
-    *r = (runner){.queue = queue, .n = n, .enqueue_ops = leat_arena_array(&g->arena, leat_out, n)};
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         if (!leat_out_ok(ops[i]))
             return;
-        r->enqueue_ops[i] = leat_done(ops[i]);
-    }
-    r->close_op = o->close_op.node ? o->close_op : leat_queue_close_at(at, queue, &normal);
-    r->cancel_op = o->cancel_op.node ? o->cancel_op : leat_queue_close_at(at, queue, &cancel);
+    leat_runner_add(
+        g,
+        &(leat_runner){
+            .queue = queue,
+            .close_op = o->close_op.node ? o->close_op : leat_queue_close_at(at, queue, &normal),
+            .cancel_op = o->cancel_op.node ? o->cancel_op : leat_queue_close_at(at, queue, &cancel),
+            .enqueue_ops = (leat_out *)ops,
+            .n = n,
+            .closed_codes = LEAT_RUNNER_CLOSED});
+}
+
+const leat_runner *leat_runners(const leat_graph *g)
+{
+    return runners_of((leat_graph *)g)->first; /* what is made when missing changes nothing */
+}
+
+void leat_runner_add(leat_graph *g, const leat_runner *from)
+{
+    leat_runner *r = leat_arena_new(&g->arena, leat_runner);
+    *r = *from;
+    r->next = NULL;
+    r->enqueue_ops = leat_arena_array(&g->arena, leat_out, r->n);
+    for (int i = 0; i < r->n; i++)
+        r->enqueue_ops[i] = leat_done(from->enqueue_ops[i]);
     runners *all = runners_of(g);
     if (all->last)
         all->last->next = r;
@@ -122,8 +133,7 @@ static leat_status enqueue_until_closed(void *arg)
     pthread_mutex_lock(&w->all->lock);
     bool last = --w->enqueuing == 0;
     pthread_mutex_unlock(&w->all->lock);
-    leat_code code = leat_status_code(s);
-    if (code == LEAT_OUT_OF_RANGE || code == LEAT_CANCELLED) {
+    if (s && w->r->closed_codes >> leat_status_code(s) & 1) {
         if (last)
             close_quietly(w->s, w->r->close_op);
         leat_status_free(s);
@@ -163,7 +173,7 @@ static leat_status start_thread(work *w, int op)
     return s;
 }
 
-static bool at_work(const runners *all, const runner *r, const leat_session *s)
+static bool at_work(const runners *all, const leat_runner *r, const leat_session *s)
 {
     for (const work *w = all->works; w; w = w->next)
         if (w->r == r && w->s == s && w->enqueuing)
@@ -171,7 +181,7 @@ static bool at_work(const runners *all, const runner *r, const leat_session *s)
     return false;
 }
 
-static leat_status start(runners *all, const runner *r, leat_session *s, leat_coordinator *c)
+static leat_status start(runners *all, const leat_runner *r, leat_session *s, leat_coordinator *c)
 {
     pthread_mutex_lock(&all->lock);
     if (at_work(all, r, s)) {
@@ -193,7 +203,7 @@ static leat_status start(runners *all, const runner *r, leat_session *s, leat_co
 leat_status leat_start_queue_runners(leat_graph *g, leat_session *s, leat_coordinator *c)
 {
     runners *all = runners_of(g);
-    for (const runner *r = all->first; r; r = r->next)
+    for (const leat_runner *r = all->first; r; r = r->next)
         LEAT_TRY(start(all, r, s, c));
     return NULL;
 }

@@ -13,7 +13,7 @@
 #include "proto/wire.h"
 #include "train/train_int.h"
 
-leat_saver *leat_saver_new_at(leat_loc at, leat_graph *g, const leat_saver_options *o)
+leat_saver *leat_saver_make(leat_graph *g, const leat_saver_options *o)
 {
     leat_saver *v = leat_new(leat_saver);
     v->graph = g;
@@ -22,6 +22,12 @@ leat_saver *leat_saver_new_at(leat_loc at, leat_graph *g, const leat_saver_optio
     v->keep_next = leat_wall_time() + v->keep_every_hours * 3600;
     v->sharded = o->sharded;
     v->relative = o->relative_paths;
+    return v;
+}
+
+leat_saver *leat_saver_new_at(leat_loc at, leat_graph *g, const leat_saver_options *o)
+{
+    leat_saver *v = leat_saver_make(g, o);
     leat_loc outer = leat_at_enter(g, at);
     leat_saver_build(v, g, o);
     g->at_override = outer;

@@ -1,4 +1,4 @@
-/* saver.h -- the inside of savers; for saver.c, saver_build.c and meta_graph.c. */
+/* saver.h -- the inside of savers; for saver.c, saver_build.c, meta_graph.c, meta_graph_read.c. */
 #ifndef LEAT_TRAIN_SAVER_H
 #define LEAT_TRAIN_SAVER_H
 
@@ -24,7 +24,14 @@ struct leat_saver {
     const char **paths; /* of kept, for leat_saver_checkpoints */
 };
 
+/* One without nodes yet. */
+leat_saver *leat_saver_make(leat_graph *g, const leat_saver_options *o);
 /* Adds the nodes; sets filename, save, restore, empty. */
 void leat_saver_build(leat_saver *v, leat_graph *g, const leat_saver_options *o);
+
+/* As leat_meta_graph_read, of bytes. */
+leat_status leat_meta_graph_parse(leat_graph *g, const void *bytes, size_t n,
+                                  leat_saver **saver_out) LEAT_MUST_CHECK;
+#define LEAT_QUEUE_RUNNERS "queue_runners" /* the collection */
 
 #endif

@@ -4,6 +4,7 @@
 #define LEAT_TRAIN_INT_H
 
 #include <leat/variable.h>
+
 #include "graph/graph_int.h"
 
 /* What is to be made. Exactly one of initial, initializer, and the scalar is its first value. */
@@ -39,6 +40,19 @@ leat_out leat_guard_initial_value(leat_graph *g, const char *name, leat_out x);
  * shape. */
 leat_out leat_slot_make(leat_out primary, const char *name, leat_dtype t,
                         const leat_initializer *initializer, leat_out initial);
+
+/* ---- Queue runners of a graph ---- */
+typedef struct leat_runner {
+    leat_out queue, close_op, cancel_op;
+    leat_out *enqueue_ops; /* n of them */
+    int n;
+    uint32_t closed_codes; /* bit c: an op that fails with code c tells that the queue is closed */
+    struct leat_runner *next;
+} leat_runner;
+const leat_runner *leat_runners(const leat_graph *g); /* the first; NULL: there are none */
+/* Copies r into g. */
+void leat_runner_add(leat_graph *g, const leat_runner *r);
+enum { LEAT_RUNNER_CLOSED = 1 << LEAT_OUT_OF_RANGE | 1 << LEAT_CANCELLED };
 
 /* ---- Python's operators and converted numbers, for their names: "mul", "mul/y" ---- */
 static inline leat_graph *leat_graph_of(leat_out x)

@@ -201,6 +201,20 @@ def scaffold():
     tf.train.Scaffold(saver=tf.train.Saver()).finalize()
 
 
+def runners_meta():
+    """data/runners.meta: a MetaGraphDef with variables, a queue runner and a saver, for meta_graph_test.c."""
+    tf.reset_default_graph()
+    count = tf.Variable(0, name='count', trainable=False)
+    tf.get_variable('w', initializer=tf.zeros([2]), use_resource=True)
+    queue = tf.FIFOQueue(4, [tf.int32], [[]], name='queue')
+    tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(count.count_up_to(10))] * 2))
+    tf.add_to_collection('taken', queue.dequeue())
+    tf.add_to_collection('number', 7)
+    tf.add_to_collection(tf.GraphKeys.INIT_OP, tf.global_variables_initializer())
+    tf.train.Saver(max_to_keep=3).export_meta_graph(os.path.join(here, 'data', 'runners.meta'))
+
+
+runners_meta()
 for m in (scaffold, saver, saver_slices, saver_sharded, sync, sync_rows, adam, sgd_no_step, others, scopes, partitioned, devices, averages,
           sparse, dense):
     model(m)
