@@ -165,6 +165,24 @@ static void wait_for_iteration(cutter *k, leat_node *recv, const leat_node *user
     }
 }
 
+/* On a TensorFlow task a dead value that a _Recv gives goes down its data edges alone, so what
+ * waits for a signal that may not come waits for a node behind it. Leat's own tasks need none. */
+static leat_status behind_signal(cutter *k, const pair *p, leat_graph *part, leat_node **recv)
+{
+    const leat_attr type = {.name = "T", .kind = LEAT_ARG_TYPE, .i = LEAT_FLOAT};
+    if (!k->c->by_task || p->receiver->together)
+        return NULL;
+    leat_node_spec spec = {.op = "Identity",
+                           .name = leat_arena_printf(&part->arena, "%s_signal", (*recv)->name),
+                           .in = &(leat_out){*recv, 0},
+                           .n_in = 1,
+                           .attrs = &type,
+                           .n_attrs = 1,
+                           .device = p->receiver->name,
+                           .exact_name = true};
+    return leat_graph_add(part, &spec, recv);
+}
+
 /* The _Recv, in part `to`, of a tensor (or of a node's completion, index -1) for a user there. */
 static leat_status crossing(cutter *k, leat_out x, int to, const leat_node *user,
                             leat_node **recv_out)
@@ -193,9 +211,11 @@ static leat_status crossing(cutter *k, leat_out x, int to, const leat_node *user
         if (k->may_be_dead[x.node->id])
             leat_node_set_attr(recv,
                                &(leat_attr){.name = "_may_be_dead", .kind = LEAT_ARG_BOOL, .i = 1});
+        wait_for_iteration(k, recv, user);
+        if (x.index < 0)
+            LEAT_TRY(behind_signal(k, &p, k->parts[to], &recv));
         leat_map_put_n(&k->pairs, key, (size_t)n, recv);
         k->n_pairs++;
-        wait_for_iteration(k, recv, user);
     }
     *recv_out = recv;
     return NULL;

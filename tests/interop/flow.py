@@ -184,7 +184,7 @@ def whiles_across(c):
             assert s.run([i, total], {n: k}) == [k, np.float32(t)]
 
 
-@case(on=[TWO, LEAT_PS])  # not by Leat's master on TensorFlow's task: see docs/compatibility.md
+@case(on=[TWO, LEAT_PS, TF_PS])
 def whiles_across_nested(c):
     n = tf.placeholder(tf.int32, [])
     with far(c):

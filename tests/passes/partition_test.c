@@ -1,0 +1,80 @@
+/* Graphs cut by task: pairs of _Send and _Recv, waves, and what waits for a node elsewhere. */
+#include "passes/pass.h"
+
+#include <leat/leat.h>
+
+#include "test.h"
+
+static const char ps[] = "/job:ps/replica:0/task:0/device:CPU:0";
+static const char worker[] = "/job:worker/replica:0/task:0/device:CPU:0";
+
+/* The parts of ps and worker; together: both are Leat's. */
+static void cut(leat_graph *g, bool together, leat_graph **at_ps, leat_graph **at_worker)
+{
+    leat_target devices[2] = {{.name = worker, .incarnation = 1, .together = true},
+                              {.name = ps, .incarnation = 2, .together = together}};
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(leat_device_name_parse(devices[i].name, &devices[i].parsed));
+    leat_compile c = {.graph = g, .devices = devices, .n_devices = 2, .by_task = true};
+    leat_graph **parts;
+    CHECK_OK(leat_pass_partition(&c, &parts));
+    *at_worker = parts[0];
+    *at_ps = parts[1];
+    free(parts);
+    leat_graph_free(c.graph);
+}
+
+static int count(const leat_graph *g, const char *op)
+{
+    int n = 0;
+    for (int i = 0; i < leat_graph_nodes(g); i++)
+        n += strcmp(leat_node_op(leat_graph_node(g, i)), op) == 0;
+    return n;
+}
+
+/* A sum on the ps of what the worker has, after a node there. */
+static leat_graph *build(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out x = {0}, before = {0};
+    leat_with_device(g, worker)
+    {
+        x = leat_scalar(g, LEAT_FLOAT, 1);
+        before = leat_scalar(g, LEAT_FLOAT, 2);
+    }
+    leat_with_device(g, ps) leat_with_control(g, before) leat_add(x, x, leat_name("sum"));
+    return g;
+}
+
+static void pairs(void)
+{
+    leat_graph *at_ps, *at_worker;
+    cut(build(), true, &at_ps, &at_worker);
+    CHECK_INT(count(at_worker, "_Send"), 2); /* the value, once, and the signal */
+    CHECK_INT(count(at_ps, "_Recv"), 2);
+    CHECK_INT(count(at_ps, "Identity"), 0);
+    const leat_node *sum = leat_graph_find(at_ps, "sum");
+    CHECK(sum && sum->in[0].node == sum->in[1].node && leat_node_is(sum->in[0].node, "_Recv"));
+    CHECK(sum && sum->n_controls == 1 && leat_node_is(sum->controls[0], "_Recv"));
+    CHECK_INT(leat_node_int(sum->in[0].node, "_wave"), 0);
+    leat_graph_free(at_ps);
+    leat_graph_free(at_worker);
+}
+
+/* A TensorFlow task does not hand a dead signal on to what waits for it: a node behind does. */
+static void signals_to_tensorflow(void)
+{
+    leat_graph *at_ps, *at_worker;
+    cut(build(), false, &at_ps, &at_worker);
+    const leat_node *sum = leat_graph_find(at_ps, "sum");
+    CHECK(sum && sum->n_controls == 1 && leat_node_is(sum->controls[0], "Identity"));
+    CHECK(sum && leat_node_is(sum->controls[0]->in[0].node, "_Recv"));
+    CHECK(sum && leat_node_is(sum->in[0].node, "_Recv"));
+    leat_graph_free(at_ps);
+    leat_graph_free(at_worker);
+}
+
+int main(int argc, char **argv)
+{
+    return RUN(argc, argv, {"pairs", pairs}, {"signals_to_tensorflow", signals_to_tensorflow});
+}
