@@ -39,6 +39,19 @@ static void discharge(leat_allocator *a, size_t size)
         atomic_fetch_sub_explicit(&a->in_use, size, memory_order_relaxed);
 }
 
+/* One owner; neither an allocator's nor wrapped yet. */
+static void start(leat_buffer *b, void *data, size_t size)
+{
+    atomic_init(&b->refs, 1);
+    b->cached = false;
+    b->managed = LEAT_INVALID;
+    b->size = size;
+    b->data = data;
+    b->allocator = NULL;
+    b->free_fn = NULL;
+    b->free_arg = NULL;
+}
+
 leat_buffer *leat_buffer_try(leat_allocator *a, leat_dtype t, size_t size)
 {
     if (!a)
@@ -54,14 +67,8 @@ leat_buffer *leat_buffer_try(leat_allocator *a, leat_dtype t, size_t size)
         discharge(a, size);
         return NULL;
     }
-    atomic_init(&b->refs, 1);
-    b->cached = false;
-    b->managed = LEAT_INVALID;
-    b->size = size;
-    b->data = data;
+    start(b, data, size);
     b->allocator = a;
-    b->free_fn = NULL;
-    b->free_arg = NULL;
     if (leat_dtype_managed(t)) {
         b->managed = t;
         memset(data, 0, size);
@@ -90,12 +97,7 @@ leat_buffer *leat_buffer_wrap(void *data, size_t size, void (*free_fn)(void *dat
     leat_buffer *b = leat_block_alloc(sizeof(*b));
     if (!b)
         return NULL;
-    atomic_init(&b->refs, 1);
-    b->cached = false;
-    b->managed = LEAT_INVALID;
-    b->size = size;
-    b->data = data;
-    b->allocator = NULL;
+    start(b, data, size);
     b->free_fn = free_fn;
     b->free_arg = arg;
     return b;

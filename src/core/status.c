@@ -136,10 +136,14 @@ leat_status leat_status_new(leat_code code, const char *file, int line, const ch
     return s;
 }
 
-static leat_status extend(leat_status s, bool front, const char *text)
+/* s with more text before or behind its message. */
+static leat_status extend(leat_status s, bool front, const char *fmt, va_list ap)
 {
+    char small[512], *big;
+    const char *text = format(small, sizeof small, &big, fmt, ap);
     const char *a = front ? text : s->message, *b = front ? s->message : text;
     leat_status longer = make(s->code, s->file, s->line, a, strlen(a), b, strlen(b));
+    free(big);
     if (longer == &no_memory) /* the shorter message says more than that */
         return s;
     leat_status_free(s);
@@ -148,29 +152,19 @@ static leat_status extend(leat_status s, bool front, const char *text)
 
 leat_status leat_status_prefix(leat_status s, const char *fmt, ...)
 {
-    if (!s)
-        return NULL;
-    char small[512], *big;
     va_list ap;
     va_start(ap, fmt);
-    const char *text = format(small, sizeof small, &big, fmt, ap);
+    s = s ? extend(s, true, fmt, ap) : NULL;
     va_end(ap);
-    s = extend(s, true, text);
-    free(big);
     return s;
 }
 
 leat_status leat_status_suffix(leat_status s, const char *fmt, ...)
 {
-    if (!s)
-        return NULL;
-    char small[512], *big;
     va_list ap;
     va_start(ap, fmt);
-    const char *text = format(small, sizeof small, &big, fmt, ap);
+    s = s ? extend(s, false, fmt, ap) : NULL;
     va_end(ap);
-    s = extend(s, false, text);
-    free(big);
     return s;
 }
 

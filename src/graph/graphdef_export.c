@@ -80,17 +80,10 @@ leat_status leat_graph_to_proto(const leat_graph *g, Leat__GraphDef **out)
 leat_status leat_graph_to_binary(const leat_graph *g, void **bytes_out, size_t *size_out)
 {
     Leat__GraphDef *p;
-    leat_strbuf b = {0};
     LEAT_TRY(leat_graph_to_proto(g, &p));
-    leat_status s = leat_proto_pack(p, &b);
+    leat_status s = leat_proto_bytes(p, bytes_out, size_out);
     leat_proto_free(p);
-    if (s) {
-        leat_strbuf_release(&b);
-        return s;
-    }
-    *size_out = b.n;
-    *bytes_out = leat_strbuf_take(&b);
-    return NULL;
+    return s;
 }
 
 leat_status leat_graph_to_text(const leat_graph *g, char **text_out)

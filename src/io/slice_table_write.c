@@ -34,92 +34,26 @@ static Leat__SavedSliceMeta *add_meta(leat_slice_writer *w, const char *name, si
     return t;
 }
 
-#define FILL_INTS(T)                                                                               \
-    do {                                                                                           \
-        p->int_val = leat_new_array(int32_t, n);                                                   \
-        p->n_int_val = n;                                                                          \
-        for (size_t i = 0; i < n; i++)                                                             \
-            p->int_val[i] = (int32_t)((const T *)t->data)[i];                                      \
-    } while (0)
-#define FILL_COPY(field, T, per)                                                                   \
-    do {                                                                                           \
-        p->field = memcpy(leat_new_array(T, n * (per)), t->data, sizeof(T) * n * (per));           \
-        p->n_##field = n * (per);                                                                  \
-    } while (0)
-
-static void fill_strings(Leat__TensorProto *p, const leat_tensor *t)
-{
-    p->n_string_val = (size_t)t->count;
-    p->string_val = leat_new_array(ProtobufCBinaryData, t->count);
-    for (int64_t i = 0; i < t->count; i++) {
-        const leat_string *s = (const leat_string *)t->data + i;
-        p->string_val[i].len = s->size;
-        p->string_val[i].data = s->size ? memcpy(leat_xmalloc(s->size), s->data, s->size) : NULL;
-    }
-}
-
 /* Just the values: dtype and shape are said elsewhere. */
 static leat_status fill(Leat__TensorProto *p, const leat_tensor *t)
 {
-    size_t n = (size_t)t->count;
-    LEAT_REQUIRE(n * leat_element_size(t->dtype) < (size_t)1 << 30, INVALID_ARGUMENT,
+    size_t bytes = (size_t)t->count * leat_element_size(t->dtype);
+    LEAT_REQUIRE(bytes < (size_t)1 << 30, INVALID_ARGUMENT,
                  "Tensor slice is too large to serialize (conservative estimate: %zu bytes)",
-                 n * leat_element_size(t->dtype));
+                 bytes);
     switch (t->dtype) {
-    case LEAT_FLOAT:
-        FILL_COPY(float_val, float, 1);
-        break;
-    case LEAT_DOUBLE:
-        FILL_COPY(double_val, double, 1);
-        break;
-    case LEAT_COMPLEX64:
-        FILL_COPY(scomplex_val, float, 2);
-        break;
-    case LEAT_COMPLEX128:
-        FILL_COPY(dcomplex_val, double, 2);
-        break;
-    case LEAT_INT64:
-        FILL_COPY(int64_val, int64_t, 1);
-        break;
-    case LEAT_INT32:
-    case LEAT_QINT32:
-        FILL_INTS(int32_t);
-        break;
-    case LEAT_INT16:
-        FILL_INTS(int16_t);
-        break;
-    case LEAT_INT8:
-    case LEAT_QINT8:
-        FILL_INTS(int8_t);
-        break;
-    case LEAT_UINT8:
-    case LEAT_QUINT8:
-        FILL_INTS(uint8_t);
-        break;
-    case LEAT_UINT16:
-    case LEAT_QUINT16:
-        FILL_INTS(uint16_t);
-        break;
-    case LEAT_STRING:
-        fill_strings(p, t);
-        break;
-    case LEAT_BOOL:
-        p->bool_val = leat_new_array(protobuf_c_boolean, n);
-        p->n_bool_val = n;
-        for (size_t i = 0; i < n; i++)
-            p->bool_val[i] = ((const bool *)t->data)[i];
-        break;
-    case LEAT_HALF:
-        p->half_val = leat_new_array(int32_t, n);
-        p->n_half_val = n;
-        for (size_t i = 0; i < n; i++)
-            p->half_val[i] = ((const leat_half *)t->data)[i].bits;
-        break;
-    default:
+    case LEAT_UINT32:
+    case LEAT_UINT64:
+    case LEAT_QINT16:
+    case LEAT_BFLOAT16:
+    case LEAT_RESOURCE:
+    case LEAT_VARIANT:
         return leat_error(UNIMPLEMENTED, "Saving data type %s not yet supported",
                           leat_dtype_name(t->dtype));
+    default:
+        leat_tensor_to_field(t, p);
+        return NULL;
     }
-    return NULL;
 }
 
 static leat_status add_record(leat_slice_writer *w, const char *name, size_t n,

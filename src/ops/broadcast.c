@@ -75,16 +75,6 @@ static leat_status args_shape(leat_infer *c)
     return NULL;
 }
 
-static leat_status gradient_args_shape(leat_infer *c)
-{
-    leat_shape unused;
-    LEAT_TRY(leat_infer_rank(c, 0, 1, &unused));
-    LEAT_TRY(leat_infer_rank(c, 1, 1, &unused));
-    leat_infer_out(c, 0, leat_shape(-1));
-    leat_infer_out(c, 1, leat_shape(-1));
-    return NULL;
-}
-
 const leat_op_def leat_ops_broadcast[] = {
     {.name = "BroadcastTo",
      .inputs = "input: T, shape: Tidx",
@@ -108,7 +98,7 @@ const leat_op_def leat_ops_broadcast[] = {
      .inputs = "s0: T, s1: T",
      .outputs = "r0: T, r1: T",
      .attrs = "T: {int32, int64} = DT_INT32",
-     .shape = gradient_args_shape,
+     .shape = leat_shape_two_vectors,
      .grad = leat_grad_none},
     {0},
 };

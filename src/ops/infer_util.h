@@ -107,6 +107,17 @@ leat_status leat_shape_scatter_nd(const leat_shape *var, const leat_shape *indic
 leat_status leat_shape_reduction(leat_infer *c) LEAT_MUST_CHECK;
 leat_status leat_shape_unsorted_segment(leat_infer *c) LEAT_MUST_CHECK;
 
+/* Shape function: two vectors in, two vectors of unknown sizes out. */
+static inline leat_status leat_shape_two_vectors(leat_infer *c)
+{
+    leat_shape unused;
+    LEAT_TRY(leat_infer_rank(c, 0, 1, &unused));
+    LEAT_TRY(leat_infer_rank(c, 1, 1, &unused));
+    leat_infer_out(c, 0, leat_shape(-1));
+    leat_infer_out(c, 1, leat_shape(-1));
+    return NULL;
+}
+
 /* What is behind a handle stays behind it. */
 static inline void leat_infer_pass_handle(leat_infer *c, int in, int out)
 {

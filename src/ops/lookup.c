@@ -89,14 +89,6 @@ static leat_status export_v2_shape(leat_infer *c)
     return NULL;
 }
 
-static leat_status import_v2_shape(leat_infer *c)
-{
-    leat_shape keys, values = leat_infer_in(c, 2);
-    LEAT_TRY(of_handle(c));
-    LEAT_TRY(leat_infer_rank(c, 1, 1, &keys));
-    return leat_shape_merge(&keys, &values, &keys);
-}
-
 static leat_status keys_and_values(leat_infer *c)
 {
     leat_shape keys, values = leat_infer_in(c, 2);
@@ -174,7 +166,7 @@ const leat_op_def leat_ops_lookup[] = {
     ON_TABLE("LookupTableInsert", ", keys: Tin, values: Tout", NULL, "Tin: type; Tout: type",
              of_pair, of_handle, leat_grad_none),
     ON_TABLE("LookupTableImport", ", keys: Tin, values: Tout", NULL, "Tin: type; Tout: type",
-             of_pair, import_v2_shape, leat_grad_missing),
+             of_pair, initialize_v2_shape, leat_grad_missing),
     ON_TABLE("LookupTableExport", "", "keys: Tkeys, values: Tvalues", "Tkeys: type; Tvalues: type",
              export_shape, export_v2_shape, leat_grad_missing),
     ON_TABLE("LookupTableSize", "", "size: int64", NULL, size_shape, size_v2_shape, leat_grad_none),

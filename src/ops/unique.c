@@ -34,16 +34,6 @@ static leat_status unique_v2_shape(leat_infer *c)
     return NULL;
 }
 
-static leat_status diff_shape(leat_infer *c)
-{
-    leat_shape unused;
-    LEAT_TRY(leat_infer_rank(c, 0, 1, &unused));
-    LEAT_TRY(leat_infer_rank(c, 1, 1, &unused));
-    leat_infer_out(c, 0, leat_shape(-1));
-    leat_infer_out(c, 1, leat_shape(-1));
-    return NULL;
-}
-
 const leat_op_def leat_ops_unique[] = {
     {.name = "Unique",
      .inputs = "x: T",
@@ -73,7 +63,7 @@ const leat_op_def leat_ops_unique[] = {
      .inputs = "x: T, y: T",
      .outputs = "out: T, idx: out_idx",
      .attrs = "T: type; out_idx: {int32, int64} = DT_INT32",
-     .shape = diff_shape,
+     .shape = leat_shape_two_vectors,
      .grad = leat_grad_missing},
     {0},
 };

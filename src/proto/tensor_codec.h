@@ -24,6 +24,8 @@ typedef enum leat_tensor_form {
      * the dtypes half, bfloat16, uint16, bool and complex; else tensor_content. */
     LEAT_TENSOR_CONSTANT,
 } leat_tensor_form;
+/* Numbers or strings into the dtype's own field of p; nothing else of p is touched. */
+void leat_tensor_to_field(const leat_tensor *t, Leat__TensorProto *p);
 /* Gives a message; free with leat_proto_free. Strings, handles and variants have fields only. */
 leat_status leat_tensor_to_proto(const leat_tensor *t, leat_tensor_form form,
                                  Leat__TensorProto **out) LEAT_MUST_CHECK;

@@ -54,11 +54,22 @@ static int32_t *widened(const leat_tensor *t)
     return v;
 }
 
-/* The dtype's own field. */
-static void numbers_to_field(const leat_tensor *t, Leat__TensorProto *p)
+static void strings_to_field(const leat_tensor *t, Leat__TensorProto *p)
+{
+    const leat_string *s = t->data;
+    p->n_string_val = (size_t)t->count;
+    p->string_val = leat_new_array(ProtobufCBinaryData, t->count);
+    for (int64_t i = 0; i < t->count; i++)
+        p->string_val[i] = (ProtobufCBinaryData){s[i].size, copy(s[i].data, s[i].size)};
+}
+
+void leat_tensor_to_field(const leat_tensor *t, Leat__TensorProto *p)
 {
     size_t n = (size_t)t->count, bytes = leat_tensor_bytes(t);
     switch ((int)t->dtype) {
+    case LEAT_STRING:
+        strings_to_field(t, p);
+        break;
     case LEAT_FLOAT:
         p->float_val = copy(t->data, bytes);
         p->n_float_val = n;
@@ -133,15 +144,6 @@ static Leat__ResourceHandleProto *handle_to_proto(const leat_handle *h)
     return p;
 }
 
-static void strings_to_field(const leat_tensor *t, Leat__TensorProto *p)
-{
-    const leat_string *s = t->data;
-    p->n_string_val = (size_t)t->count;
-    p->string_val = leat_new_array(ProtobufCBinaryData, t->count);
-    for (int64_t i = 0; i < t->count; i++)
-        p->string_val[i] = (ProtobufCBinaryData){s[i].size, copy(s[i].data, s[i].size)};
-}
-
 static void handles_to_field(const leat_tensor *t, Leat__TensorProto *p)
 {
     p->n_resource_handle_val = (size_t)t->count;
@@ -195,14 +197,12 @@ static leat_status encode(const leat_tensor *t, leat_tensor_form form, Leat__Ten
     p->tensor_shape = leat_shape_to_proto(&t->shape);
     if (t->count == 0)
         return NULL;
-    if (t->dtype == LEAT_STRING) {
-        strings_to_field(t, p);
-    } else if (t->dtype == LEAT_RESOURCE) {
+    if (t->dtype == LEAT_RESOURCE) {
         handles_to_field(t, p);
     } else if (t->dtype == LEAT_VARIANT) {
         return variants_to_field(t, p);
-    } else if (form == LEAT_TENSOR_CONSTANT && constant_by_field(t)) {
-        numbers_to_field(t, p);
+    } else if (t->dtype == LEAT_STRING || (form == LEAT_TENSOR_CONSTANT && constant_by_field(t))) {
+        leat_tensor_to_field(t, p);
     } else {
         size_t n = leat_tensor_bytes(t);
         LEAT_REQUIRE(n <= LEAT_PROTO_MAX_SIZE, INVALID_ARGUMENT,

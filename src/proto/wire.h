@@ -35,6 +35,10 @@ void leat_proto_free(void *message); /* one from leat_proto_unpack; NULL does no
 /* Adds the bytes of a message to out. Fields at their default are left out. */
 leat_status leat_proto_pack(const void *message, leat_strbuf *out) LEAT_MUST_CHECK;
 
+/* The same, as memory that free() frees. */
+leat_status leat_proto_bytes(const void *message, void **bytes_out,
+                             size_t *size_out) LEAT_MUST_CHECK;
+
 /* "tensorflow.AttrValue.ListValue": the type's name as TensorFlow knows it, for messages. */
 leat_text leat_proto_name(const ProtobufCMessageDescriptor *d);
 leat_text leat_proto_enum_name(const ProtobufCEnumDescriptor *d);

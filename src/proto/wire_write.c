@@ -179,3 +179,16 @@ leat_status leat_proto_pack(const void *message, leat_strbuf *out)
                  leat_proto_name(m->descriptor).s, w.used, LEAT_PROTO_MAX_SIZE);
     return NULL;
 }
+
+leat_status leat_proto_bytes(const void *message, void **bytes_out, size_t *size_out)
+{
+    leat_strbuf b = {0};
+    leat_status s = leat_proto_pack(message, &b);
+    if (s) {
+        leat_strbuf_release(&b);
+        return s;
+    }
+    *size_out = b.n;
+    *bytes_out = leat_strbuf_take(&b);
+    return NULL;
+}

@@ -80,16 +80,9 @@ static Leat__StepStats *step_stats(const leat_trace *trace)
 leat_status leat_metadata_stats(const leat_metadata *m, void **bytes_out, size_t *size_out)
 {
     Leat__StepStats *p = step_stats(m->trace);
-    leat_strbuf b = {0};
-    leat_status s = leat_proto_pack(p, &b);
+    leat_status s = leat_proto_bytes(p, bytes_out, size_out);
     leat_proto_free(p);
-    if (s) {
-        leat_strbuf_release(&b);
-        return s;
-    }
-    *size_out = b.n;
-    *bytes_out = leat_strbuf_take(&b);
-    return NULL;
+    return s;
 }
 
 leat_status leat_metadata_to_binary(const leat_metadata *m, void **bytes_out, size_t *size_out)

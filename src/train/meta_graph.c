@@ -74,13 +74,10 @@ static leat_status variable_def(const leat_graph *g, leat_out v, ProtobufCBinary
     d->initial_value_name = name_of(leat_variable_initial_value(v));
     d->is_resource = leat_variable_is_resource(v);
     d->trainable = trainable(g, leat_variable_ref(v));
-    leat_strbuf b = {0};
     leat_status s = slice_info(v, &d->save_slice_info_def);
     if (!s)
-        s = leat_proto_pack(d, &b);
+        s = leat_proto_bytes(d, (void **)&out->data, &out->len);
     leat_proto_free(d);
-    out->len = b.n;
-    out->data = (uint8_t *)leat_strbuf_take(&b);
     return s;
 }
 
@@ -109,11 +106,8 @@ static leat_status runner_def(const leat_runner *r, ProtobufCBinaryData *out)
     for (int c = 0; c < 32; c++)
         if (r->closed_codes >> c & 1)
             d->queue_closed_exception_types[d->n_queue_closed_exception_types++] = c;
-    leat_strbuf b = {0};
-    leat_status s = leat_proto_pack(d, &b);
+    leat_status s = leat_proto_bytes(d, (void **)&out->data, &out->len);
     leat_proto_free(d);
-    out->len = b.n;
-    out->data = (uint8_t *)leat_strbuf_take(&b);
     return s;
 }
 
@@ -191,12 +185,13 @@ leat_status leat_meta_graph_write(const leat_graph *g, const leat_saver *v, cons
         s = add_collections(g, m);
     if (!s && v && !v->empty)
         m->saver_def = saver_def(v);
-    leat_strbuf b = {0};
+    void *bytes = NULL;
+    size_t n = 0;
     if (!s)
-        s = leat_proto_pack(m, &b);
+        s = leat_proto_bytes(m, &bytes, &n);
     leat_proto_free(m);
     if (!s)
-        s = leat_file_write(path, b.s, b.n);
-    leat_strbuf_release(&b);
+        s = leat_file_write(path, bytes, n);
+    free(bytes);
     return s;
 }

@@ -1,5 +1,6 @@
-/* gather.c -- Gather, GatherV2. params is seen as (batch, outer, dim, inner), indices as (batch,
- * picks), the output as (batch, outer, picks, inner): inner elements are copied at a time. */
+/* gather.c -- Gather, GatherV2, and ResourceGather of a variable. params is seen as (batch, outer,
+ * dim, inner), indices as (batch, picks), the output as (batch, outer, picks, inner): inner
+ * elements are copied at a time. */
 #include <inttypes.h>
 
 #include "kernels/cpu/move.h"
@@ -108,13 +109,16 @@ static leat_status check_batch(const leat_shape *p, const leat_shape *ix, int64_
     return NULL;
 }
 
-static leat_status gather(leat_kernel *k)
+/* after_batch: the axis is the first one behind the batch's. */
+static leat_status gather(leat_kernel *k, const leat_tensor *params, bool after_batch)
 {
-    gather_args g = {.params = leat_kernel_in(k, 0), .indices = leat_kernel_in(k, 1)};
+    gather_args g = {.params = params, .indices = leat_kernel_in(k, 1)};
     const leat_shape *p = &g.params->shape, *ix = &g.indices->shape;
     int64_t axis, batch = *(const int64_t *)leat_kernel_state(k);
     LEAT_REQUIRE(p->rank >= 1, INVALID_ARGUMENT, "params must be at least 1 dimensional");
     LEAT_TRY(read_axis(k, p->rank, &axis));
+    if (after_batch)
+        axis = batch;
     LEAT_TRY(check_batch(p, ix, axis, &batch));
     g.dim = p->dim[axis];
     LEAT_REQUIRE(g.indices->dtype != LEAT_INT32 || g.dim <= INT32_MAX, INVALID_ARGUMENT,
@@ -142,14 +146,37 @@ static leat_status gather(leat_kernel *k)
     return NULL;
 }
 
+static leat_status gather_run(leat_kernel *k)
+{
+    return gather(k, leat_kernel_in(k, 0), false);
+}
+
+/* The lock is held meanwhile: were the value shared instead, a writer would copy all of it. */
+static leat_status resource_gather_run(leat_kernel *k)
+{
+    leat_variable *v;
+    LEAT_TRY(leat_kernel_variable_of(k, 0, leat_kernel_out_dtype(k, 0), &v));
+    leat_variable_lock(v);
+    leat_status s = v->value ? gather(k, v->value, true)
+                             : leat_error(FAILED_PRECONDITION,
+                                          "Attempting to use uninitialized value %s", v->name);
+    leat_variable_unlock(v);
+    return s;
+}
+
 static leat_status gather_init(const leat_node *n, void *state)
 {
     *(int64_t *)state = leat_node_int(n, "batch_dims"); /* 0 for Gather, which has none */
     return NULL;
 }
 
+#define GATHERS(name, fn)                                                                          \
+    {                                                                                              \
+        .op = name, .run = fn, .state_size = sizeof(int64_t), .init = gather_init                  \
+    }
 const leat_kernel_def leat_cpu_gather[] = {
-    {.op = "Gather", .run = gather, .state_size = sizeof(int64_t), .init = gather_init},
-    {.op = "GatherV2", .run = gather, .state_size = sizeof(int64_t), .init = gather_init},
+    GATHERS("Gather", gather_run),
+    GATHERS("GatherV2", gather_run),
+    GATHERS("ResourceGather", resource_gather_run),
     {0},
 };

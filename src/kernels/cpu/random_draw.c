@@ -185,18 +185,6 @@ static double gamma_moves(double alpha, double x)
     return -leat_igamma_grad_a(alpha, x) / exp(log_density);
 }
 
-/* The element of x that stands at element `flat` of a shape that x is stretched to. */
-static int64_t stretched(const leat_shape *out, const leat_shape *x, int64_t flat)
-{
-    int64_t at = 0, stride = 1;
-    for (int d = out->rank - 1, e = x->rank - 1; e >= 0; d--, e--) {
-        at += (x->dim[e] == 1 ? 0 : flat % out->dim[d]) * stride;
-        stride *= x->dim[e];
-        flat /= out->dim[d];
-    }
-    return at;
-}
-
 static leat_status gamma_grad_run(leat_kernel *k)
 {
     const leat_tensor *a = leat_kernel_in(k, 0), *x = leat_kernel_in(k, 1);
@@ -209,8 +197,8 @@ static leat_status gamma_grad_run(leat_kernel *k)
     LEAT_TRY(leat_kernel_out(k, 0, &s, &y));
     for (int64_t i = 0; i < y->count; i++)
         put(y, i,
-            gamma_moves(leat_tensor_at(a, stretched(&s, &a->shape, i)),
-                        leat_tensor_at(x, stretched(&s, &x->shape, i))));
+            gamma_moves(leat_tensor_at(a, leat_broadcast_at(&s, &a->shape, i)),
+                        leat_tensor_at(x, leat_broadcast_at(&s, &x->shape, i))));
     return NULL;
 }
 

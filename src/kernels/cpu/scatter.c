@@ -1,5 +1,5 @@
-/* scatter.c -- updates of a variable's rows chosen by indices, and ResourceGather. All indices are
- * checked before anything is written. Rows are updated in the order of the indices, one at a time,
+/* scatter.c -- updates of a variable's rows chosen by indices. All indices are checked before
+ * anything is written. Rows are updated in the order of the indices, one at a time,
  * since the same row may come twice. */
 #include "core/element.h"
 #include "kernels/cpu/update.h"
@@ -190,97 +190,6 @@ RUN(nd_assign, leat_scatter_nd, ASSIGN)
 RUN(nd_add, leat_scatter_nd, ADD)
 RUN(nd_sub, leat_scatter_nd, SUB)
 
-/* ---- ResourceGather: params (batch, limit, row), indices (batch, picks) ---- */
-
-typedef struct gather_args {
-    const leat_tensor *params, *indices;
-    leat_tensor *y;
-    int64_t limit, picks; /* in each batch */
-    size_t bytes;         /* of a row */
-} gather_args;
-
-static void gather_part(void *arg, int64_t begin, int64_t end)
-{
-    gather_args *g = arg;
-    for (int64_t i = begin; i < end; i++) {
-        size_t row = (size_t)(i / g->picks * g->limit + leat_index_at(g->indices, i));
-        memcpy((char *)g->y->data + (size_t)i * g->bytes,
-               (const char *)g->params->data + row * g->bytes, g->bytes);
-    }
-}
-
-/* params.shape[:batch] + indices.shape[batch:] + params.shape[batch+1:] */
-static leat_status gather_shape(const leat_shape *ps, const leat_shape *is, int batch,
-                                leat_shape *out)
-{
-    LEAT_REQUIRE(batch >= 0 && ps->rank > batch && is->rank >= batch, INVALID_ARGUMENT,
-                 "params must be at least %d-D and indices at least %d-D, got shapes %s and %s",
-                 batch + 1, batch, leat_shape_show(ps).s, leat_shape_show(is).s);
-    LEAT_REQUIRE(ps->rank - 1 + is->rank - batch <= LEAT_MAX_RANK, INVALID_ARGUMENT,
-                 "params of shape %s gathered by indices of shape %s have too many dimensions",
-                 leat_shape_show(ps).s, leat_shape_show(is).s);
-    leat_shape s = {0};
-    for (int d = 0; d < batch; d++) {
-        LEAT_REQUIRE(ps->dim[d] == is->dim[d], INVALID_ARGUMENT,
-                     "params.shape[%d]: %lld should be equal to indices.shape[%d]: %lld", d,
-                     (long long)ps->dim[d], d, (long long)is->dim[d]);
-        s.dim[s.rank++] = ps->dim[d];
-    }
-    for (int d = batch; d < is->rank; d++)
-        s.dim[s.rank++] = is->dim[d];
-    for (int d = batch + 1; d < ps->rank; d++)
-        s.dim[s.rank++] = ps->dim[d];
-    *out = s;
-    return NULL;
-}
-
-static leat_status gather(leat_kernel *k, const leat_tensor *params)
-{
-    int batch = (int)leat_node_int(leat_kernel_node(k), "batch_dims");
-    gather_args g = {.params = params, .indices = leat_kernel_in(k, 1)};
-    const leat_shape *ps = &params->shape, *is = &g.indices->shape;
-    leat_shape s;
-    LEAT_TRY(gather_shape(ps, is, batch, &s));
-    g.limit = ps->dim[batch];
-    for (int64_t i = 0; i < g.indices->count; i++)
-        if ((uint64_t)leat_index_at(g.indices, i) >= (uint64_t)g.limit)
-            return bad_index(g.indices, i, g.limit);
-    LEAT_TRY(leat_kernel_out(k, 0, &s, &g.y));
-    if (g.y->count == 0)
-        return NULL;
-    int64_t row = 1;
-    g.picks = 1;
-    for (int d = batch; d < is->rank; d++)
-        g.picks *= is->dim[d];
-    for (int d = batch + 1; d < ps->rank; d++)
-        row *= ps->dim[d];
-    g.bytes = (size_t)row * leat_element_size(params->dtype);
-    if (!leat_is_managed(params->dtype)) {
-        leat_kernel_for(k, g.indices->count, 2 + 0.1 * (double)g.bytes, gather_part, &g);
-        return NULL;
-    }
-    for (int64_t i = 0; i < g.indices->count; i++)
-        LEAT_TRY(leat_elements_copy(
-            params->dtype, (char *)g.y->data + (size_t)i * g.bytes,
-            (const char *)params->data +
-                (size_t)(i / g.picks * g.limit + leat_index_at(g.indices, i)) * g.bytes,
-            row));
-    return NULL;
-}
-
-/* The lock is held meanwhile: were the value shared instead, a writer would copy all of it. */
-static leat_status gather_run(leat_kernel *k)
-{
-    leat_variable *v;
-    LEAT_TRY(leat_kernel_variable_of(k, 0, leat_kernel_out_dtype(k, 0), &v));
-    leat_variable_lock(v);
-    leat_status s = v->value ? gather(k, v->value)
-                             : leat_error(FAILED_PRECONDITION,
-                                          "Attempting to use uninitialized value %s", v->name);
-    leat_variable_unlock(v);
-    return s;
-}
-
 #define NUMBERS (LEAT_TYPES_REAL | LEAT_TYPES_COMPLEX)
 #define SCATTER(name, set, fn)                                                                     \
     {.op = "Scatter" name, .where = {{"T", set}}, .run = fn},                                      \
@@ -304,6 +213,5 @@ const leat_kernel_def leat_cpu_scatter[] = {
     SCATTER_ND("Update", LEAT_TYPES_ANY, nd_assign),
     SCATTER_ND("Add", NUMBERS, nd_add),
     SCATTER_ND("Sub", NUMBERS, nd_sub),
-    {.op = "ResourceGather", .run = gather_run},
     {0},
 };

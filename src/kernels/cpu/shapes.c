@@ -51,3 +51,14 @@ leat_text leat_ints_show(const leat_tensor *t, const char *between)
                                leat_index_at(t, i));
     return text;
 }
+
+int64_t leat_broadcast_at(const leat_shape *out, const leat_shape *x, int64_t flat)
+{
+    int64_t at = 0, stride = 1;
+    for (int d = out->rank - 1, e = x->rank - 1; e >= 0; d--, e--) {
+        at += (x->dim[e] == 1 ? 0 : flat % out->dim[d]) * stride;
+        stride *= x->dim[e];
+        flat /= out->dim[d];
+    }
+    return at;
+}

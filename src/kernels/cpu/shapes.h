@@ -20,6 +20,8 @@ bool leat_shape_starts_with(const leat_shape *s, const leat_shape *prefix);
 /* prefix and then dims [from, ...) of s; INVALID_ARGUMENT if that is more than there can be. */
 leat_status leat_shape_join(const leat_shape *prefix, const leat_shape *s, int from,
                             leat_shape *out) LEAT_MUST_CHECK;
+/* The element of x that stands at element `flat` of a shape that x is broadcast to. */
+int64_t leat_broadcast_at(const leat_shape *out, const leat_shape *x, int64_t flat);
 /* Integers as text, "1,2,3" if between is ",", for messages; at most as much as fits. */
 leat_text leat_ints_show(const leat_tensor *t, const char *between);
 

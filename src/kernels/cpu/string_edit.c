@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "core/strbuf.h"
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/shapes.h"
 #include "kernels/cpu/utf8.h"
 
 typedef leat_status (*edit_fn)(const leat_node *n, const leat_string *s, leat_strbuf *out);
@@ -196,18 +196,6 @@ static leat_status substr(const leat_string *s, int64_t pos, int64_t len, bool u
     return NULL;
 }
 
-/* The element of a tensor that stands at element `flat` of the broadcast shape. */
-static int64_t broadcast_index(const leat_shape *out, const leat_shape *x, int64_t flat)
-{
-    int64_t at = 0, stride = 1;
-    for (int d = out->rank - 1, e = x->rank - 1; e >= 0; d--, e--) {
-        at += (x->dim[e] == 1 ? 0 : flat % out->dim[d]) * stride;
-        stride *= x->dim[e];
-        flat /= out->dim[d];
-    }
-    return at;
-}
-
 static leat_status substr_run(leat_kernel *k)
 {
     const leat_tensor *x = leat_kernel_in(k, 0), *pos = leat_kernel_in(k, 1),
@@ -233,8 +221,8 @@ static leat_status substr_run(leat_kernel *k)
         else
             snprintf(where, sizeof(where), "(%lld, %lld)", (long long)(i / shape.dim[1]),
                      (long long)(i % shape.dim[1]));
-        int64_t p = broadcast_index(&shape, &pos->shape, i);
-        LEAT_TRY(substr(AT(leat_string, x) + broadcast_index(&shape, &x->shape, i),
+        int64_t p = leat_broadcast_at(&shape, &pos->shape, i);
+        LEAT_TRY(substr(AT(leat_string, x) + leat_broadcast_at(&shape, &x->shape, i),
                         leat_index_at(pos, p), leat_index_at(len, p), utf8, where,
                         AT(leat_string, y) + i));
     }
