@@ -1,22 +1,6 @@
 /* security_test.c -- TLS, mutual TLS and tokens between channels and listeners. Certificates are
  * made on the spot by the openssl command. */
-#include "test.h"
-
-#include <stdatomic.h>
-#include <unistd.h>
-
-#include "cluster/transport.h"
-#include "core/threadpool.h"
-
-static int64_t in_ms(int64_t ms)
-{
-    return leat_now_ns() + ms * 1000000;
-}
-
-static void handle(void *arg, leat_asked *a, const char *method, const leat_incoming *in)
-{
-    leat_asked_reply(a, NULL, NULL);
-}
+#include "echo.h"
 
 static char dir[] = "/tmp/leat-security-XXXXXX";
 static bool made;
@@ -53,19 +37,14 @@ static leat_status try_call(const leat_security *client, const leat_security *se
 {
     leat_listener *l;
     leat_listen_options o = {.security = server};
-    LEAT_TRY(leat_listen("127.0.0.1:0", &o, handle, NULL, &l));
+    LEAT_TRY(leat_listen("127.0.0.1:0", &o, echo_handle, NULL, &l));
     char address[32];
     snprintf(address, sizeof address, "127.0.0.1:%d", leat_listener_port(l));
     leat_channel *c;
     leat_status s = leat_channel_open(address, "/job:ps/task:0", client, &c);
     if (!s) {
-        void *p;
-        size_t n;
-        leat_outgoing out = {0};
-        s = leat_channel_ask(c, "/test/Echo", &out,
-                             &(leat_call_options){.deadline_ns = in_ms(3000)}, &p, &n);
-        if (!s)
-            free(p);
+        s = echo_ask(c, "/test/Echo", "", NULL, 0,
+                     &(leat_call_options){.deadline_ns = in_ms(3000)});
         leat_channel_free(c);
     }
     leat_listener_stop(l, in_ms(500));
@@ -160,10 +139,10 @@ static void warned(void)
 {
     leat_listener *l;
     leat_log_set_sink(note, NULL, LEAT_LOG_WARNING);
-    CHECK_OK(leat_listen("127.0.0.1:0", NULL, handle, NULL, &l));
+    CHECK_OK(leat_listen("127.0.0.1:0", NULL, echo_handle, NULL, &l));
     leat_listener_stop(l, 0);
     CHECK_INT(atomic_load(&warnings), 0);
-    CHECK_OK(leat_listen("0.0.0.0:0", NULL, handle, NULL, &l));
+    CHECK_OK(leat_listen("0.0.0.0:0", NULL, echo_handle, NULL, &l));
     leat_listener_stop(l, 0);
     CHECK_INT(atomic_load(&warnings), 1);
     leat_log_set_sink(NULL, NULL, LEAT_LOG_INFO);

@@ -1,63 +1,34 @@
 /* shm_test.c -- calls through shared memory, within one process and between two: as over gRPC, and
  * with messages larger than a ring, peers that are killed or stopped, and callers that lie. */
 #define _GNU_SOURCE
-#include "test.h"
-
 #include <fcntl.h>
 #include <leat/tensor.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include "cluster/shm_int.h"
 #include "core/buffer.h"
-#include "core/threadpool.h"
+#include "echo.h"
 #include "task.h"
 
-static int64_t in_ms(int64_t ms)
-{
-    return leat_now_ns() + ms * 1000000;
-}
-
-static leat_asked *parked;
-static atomic_int gone, entered;
-static leat_event released[100];
-
-static void note_gone(void *arg)
-{
-    atomic_fetch_add(&gone, 1);
-}
-
+/* Gives the last segment back, without a copy; the rest is the echo's. */
 static void handle(void *arg, leat_asked *a, const char *method, const leat_incoming *in)
 {
-    leat_outgoing out = {0};
-    leat_status s = NULL;
-    if (strcmp(method, "/test/Echo") == 0) {
-        for (int i = 0; i < in->n; i++)
-            leat_strbuf_add(&out.text, in->slices[i].data, in->slices[i].n);
-    } else if (strcmp(method, "/test/Share") == 0) { /* the last segment back, without a copy */
-        leat_slice last = in->slices[in->n - 1];
-        CHECK(in->owner && (uintptr_t)last.data % LEAT_ALIGN == 0);
-        leat_buffer_ref(in->owner);
-        leat_shape shape = leat_shape((int64_t)last.n);
-        leat_tensor *t = leat_tensor_over(in->owner, (void *)last.data, LEAT_UINT8, &shape);
-        leat_outgoing_tensor(&out, t);
-        leat_tensor_unref(t);
-    } else if (strcmp(method, "/test/Fail") == 0) {
-        s = leat_error(NOT_FOUND, "no such thing");
-    } else if (strcmp(method, "/test/Park") == 0) {
-        CHECK(leat_asked_on_gone(a, note_gone, NULL));
-        parked = a;
-        atomic_fetch_add(&entered, 1);
+    if (strcmp(method, "/test/Share") != 0) {
+        echo_handle(arg, a, method, in);
         return;
-    } else if (strcmp(method, "/test/Block") == 0 || strcmp(method, "/test/Leave") == 0) {
-        if (strcmp(method, "/test/Leave") == 0)
-            leat_asked_leave(a);
-        leat_event_wait(&released[atomic_fetch_add(&entered, 1)], 0);
     }
-    leat_asked_reply(a, s, &out);
+    leat_outgoing out = {0};
+    leat_slice last = in->slices[in->n - 1];
+    CHECK(in->owner && (uintptr_t)last.data % LEAT_ALIGN == 0);
+    leat_buffer_ref(in->owner);
+    leat_shape shape = leat_shape((int64_t)last.n);
+    leat_tensor *t = leat_tensor_over(in->owner, (void *)last.data, LEAT_UINT8, &shape);
+    leat_outgoing_tensor(&out, t);
+    leat_tensor_unref(t);
+    leat_asked_reply(a, NULL, &out);
 }
 
 static leat_shm_name name;
@@ -66,8 +37,7 @@ static leat_channel *channel;
 
 static void listen_here(void)
 {
-    atomic_store(&gone, 0);
-    atomic_store(&entered, 0);
+    echo_begin();
     CHECK_OK(leat_shm_listen(handle, NULL, NULL, &name, &listener));
 }
 
@@ -91,37 +61,8 @@ static void stop(void)
 static leat_status ask(const char *method, const char *text, char *reply, size_t cap,
                        int64_t timeout_ms)
 {
-    leat_outgoing out = {0};
-    leat_strbuf_puts(&out.text, text);
-    void *p;
-    size_t n;
     leat_call_options o = {.deadline_ns = timeout_ms ? in_ms(timeout_ms) : 0};
-    leat_status s = leat_channel_ask(channel, method, &out, &o, &p, &n);
-    if (!s) {
-        if (cap)
-            snprintf(reply, cap, "%.*s", (int)n, (char *)p);
-        free(p);
-    }
-    return s;
-}
-
-static void await(atomic_int *n, int least)
-{
-    for (int i = 0; i < 5000 && atomic_load(n) < least; i++)
-        usleep(1000);
-    CHECK(atomic_load(n) >= least);
-}
-
-typedef struct result {
-    leat_event done;
-    leat_status status;
-} result;
-
-static void on_result(void *arg, leat_status s, const leat_incoming *in)
-{
-    result *r = arg;
-    r->status = s;
-    leat_event_set(&r->done);
+    return echo_ask(channel, method, text, reply, cap, &o);
 }
 
 static void call(const char *method, result *r, leat_call **out)
@@ -138,7 +79,8 @@ static void echo(void)
     CHECK_STR(reply, "hello");
     CHECK_OK(ask("/test/Echo", "", reply, sizeof reply, 0));
     CHECK_STR(reply, "");
-    CHECK_ERROR(ask("/test/Fail", "", reply, sizeof reply, 0), NOT_FOUND, "no such thing");
+    CHECK_ERROR(ask("/test/Fail", "", reply, sizeof reply, 0), FAILED_PRECONDITION,
+                "uninitialized value W");
     for (int i = 0; i < 20000; i++) {
         char text[32];
         snprintf(text, sizeof text, "%d", i);

@@ -1,35 +1,19 @@
 /* transport_fault_test.c -- calls over gRPC to peers that are not there, are killed, are stopped,
  * come back, or are no tasks at all; and what the words of the errors are. */
-#include "test.h"
+#include "echo.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdatomic.h>
 #include <sys/socket.h>
 
 #include "cluster/grpc/channel_int.h"
-#include "core/threadpool.h"
 #include "task.h"
-
-static int64_t in_ms(int64_t ms)
-{
-    return leat_now_ns() + ms * 1000000;
-}
-
-static void never(void *arg) {}
-
-static void handle(void *arg, leat_asked *a, const char *method, const leat_incoming *in)
-{
-    if (strcmp(method, "/test/Park") == 0 && leat_asked_on_gone(a, never, NULL))
-        return;
-    leat_asked_reply(a, NULL, NULL);
-}
 
 /* A server of its own: prints its port, ends when it is killed. */
 static int serve(const char *where)
 {
     leat_listener *l;
-    LEAT_DIE_ON_ERROR(leat_listen(where, NULL, handle, NULL, &l));
+    LEAT_DIE_ON_ERROR(leat_listen(where, NULL, echo_handle, NULL, &l));
     printf("%d\n", leat_listener_port(l));
     fflush(stdout);
     while (pause() < 0)
@@ -56,27 +40,9 @@ static void open_channel(const char *where)
 
 static leat_status ask(const char *method, int64_t timeout_ms, bool wait_ready)
 {
-    void *p;
-    size_t n;
-    leat_outgoing out = {0};
     leat_call_options o = {.deadline_ns = timeout_ms ? in_ms(timeout_ms) : 0,
                            .wait_ready = wait_ready};
-    leat_status s = leat_channel_ask(channel, method, &out, &o, &p, &n);
-    if (!s)
-        free(p);
-    return s;
-}
-
-typedef struct result {
-    leat_event done;
-    leat_status status;
-} result;
-
-static void on_result(void *arg, leat_status s, const leat_incoming *in)
-{
-    result *r = arg;
-    r->status = s;
-    leat_event_set(&r->done);
+    return echo_ask(channel, method, "", NULL, 0, &o);
 }
 
 static void park(result *r)
@@ -186,21 +152,6 @@ static void stopped(void)
 }
 
 /* A caller that is killed, or stopped and so silent, is gone: that is seen without a deadline. */
-static atomic_int gone, parked;
-static leat_asked *waits;
-
-static void note_gone(void *arg)
-{
-    atomic_fetch_add(&gone, 1);
-}
-
-static void hold(void *arg, leat_asked *a, const char *method, const leat_incoming *in)
-{
-    waits = a;
-    CHECK(leat_asked_on_gone(a, note_gone, NULL));
-    atomic_fetch_add(&parked, 1);
-}
-
 static int call_and_wait(const char *where)
 {
     open_channel(where);
@@ -210,14 +161,12 @@ static int call_and_wait(const char *where)
 
 static void caller_vanishes(bool killed)
 {
-    atomic_store(&gone, 0);
-    atomic_store(&parked, 0);
+    echo_begin();
     leat_listener *l;
-    CHECK_OK(leat_listen("127.0.0.1:0", NULL, hold, NULL, &l));
+    CHECK_OK(leat_listen("127.0.0.1:0", NULL, echo_handle, NULL, &l));
     snprintf(address, sizeof address, "127.0.0.1:%d", leat_listener_port(l));
     task t = task_start("client", address);
-    for (int i = 0; i < 5000 && !atomic_load(&parked); i++)
-        usleep(1000);
+    await(&entered, 1);
     if (killed)
         task_end(&t);
     else
@@ -227,7 +176,7 @@ static void caller_vanishes(bool killed)
     CHECK_INT(atomic_load(&gone), 1);
     if (!killed)
         task_end(&t);
-    leat_asked_reply(waits, NULL, NULL);
+    leat_asked_reply(parked, NULL, NULL);
     leat_listener_stop(l, in_ms(1000));
 }
 
@@ -245,7 +194,7 @@ static void caller_stopped(void)
 static void garbage(void)
 {
     leat_listener *l;
-    CHECK_OK(leat_listen("127.0.0.1:0", NULL, handle, NULL, &l));
+    CHECK_OK(leat_listen("127.0.0.1:0", NULL, echo_handle, NULL, &l));
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_port = htons((uint16_t)leat_listener_port(l)),
                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

@@ -1,54 +1,11 @@
 /* transport_test.c -- calls over gRPC within one process: replies and errors, deadlines,
  * cancellation, callers that go away, handlers that block, listeners that stop. */
-#include "test.h"
+#include "echo.h"
 
 #include <leat/tensor.h>
 #include <pthread.h>
-#include <stdatomic.h>
-#include <unistd.h>
 
-#include "cluster/transport.h"
 #include "core/alloc.h"
-#include "core/threadpool.h"
-
-static int64_t in_ms(int64_t ms)
-{
-    return leat_now_ns() + ms * 1000000;
-}
-
-/* ---- A server: echoes, fails, parks ---- */
-static leat_asked *parked;
-static atomic_int gone, entered;
-static leat_event release_blocked[500];
-
-static void note_gone(void *arg)
-{
-    atomic_fetch_add(&gone, 1);
-}
-
-static void handle(void *arg, leat_asked *a, const char *method, const leat_incoming *in)
-{
-    leat_outgoing out = {0};
-    leat_status s = NULL;
-    if (strcmp(method, "/test/Echo") == 0) {
-        for (int i = 0; i < in->n; i++)
-            leat_strbuf_add(&out.text, in->slices[i].data, in->slices[i].n);
-    } else if (strcmp(method, "/test/Fail") == 0) {
-        s = leat_error(FAILED_PRECONDITION, "Attempting to use uninitialized value W");
-    } else if (strcmp(method, "/test/Park") == 0) {
-        CHECK(leat_asked_on_gone(a, note_gone, NULL));
-        parked = a;
-        atomic_fetch_add(&entered, 1);
-        return;
-    } else if (strcmp(method, "/test/Block") == 0) {
-        leat_event_wait(&release_blocked[atomic_fetch_add(&entered, 1)], 0);
-    } else if (strcmp(method, "/test/Peer") == 0) {
-        leat_strbuf_puts(&out.text, leat_asked_peer(a));
-    } else {
-        s = leat_error(UNIMPLEMENTED, "no %s here", method);
-    }
-    leat_asked_reply(a, s, &out);
-}
 
 static leat_listener *listener;
 static leat_channel *channel;
@@ -56,14 +13,13 @@ static char address[32];
 
 static void start_at(const char *where)
 {
-    CHECK_OK(leat_listen(where, NULL, handle, NULL, &listener));
+    CHECK_OK(leat_listen(where, NULL, echo_handle, NULL, &listener));
     snprintf(address, sizeof address, "127.0.0.1:%d", leat_listener_port(listener));
 }
 
 static void start(void)
 {
-    atomic_store(&gone, 0);
-    atomic_store(&entered, 0);
+    echo_begin();
     start_at("127.0.0.1:0");
     CHECK_OK(leat_channel_open(address, "/job:ps/task:0", NULL, &channel));
 }
@@ -77,23 +33,7 @@ static void stop(void)
 static leat_status ask(const char *method, const char *text, char *reply, size_t cap,
                        const leat_call_options *options)
 {
-    leat_outgoing out = {0};
-    leat_strbuf_puts(&out.text, text);
-    void *p;
-    size_t n;
-    leat_status s = leat_channel_ask(channel, method, &out, options, &p, &n);
-    if (!s) {
-        snprintf(reply, cap, "%.*s", (int)n, (char *)p);
-        free(p);
-    }
-    return s;
-}
-
-static void await(atomic_int *n, int least)
-{
-    for (int i = 0; i < 5000 && atomic_load(n) < least; i++)
-        usleep(1000);
-    CHECK(atomic_load(n) >= least);
+    return echo_ask(channel, method, text, reply, cap, options);
 }
 
 static void echo(void)
@@ -144,21 +84,6 @@ static void pieces(void)
     leat_tensor_unref(empty);
 }
 
-typedef struct result {
-    leat_event done;
-    leat_code code;
-    char words[200];
-} result;
-
-static void on_result(void *arg, leat_status s, const leat_incoming *in)
-{
-    result *r = arg;
-    r->code = leat_status_code(s);
-    snprintf(r->words, sizeof r->words, "%s", leat_status_message(s));
-    leat_status_free(s);
-    leat_event_set(&r->done);
-}
-
 static void park(result *r, leat_call **call)
 {
     leat_event_init(&r->done);
@@ -175,7 +100,7 @@ static void cancelled(void)
     park(&r, &call);
     leat_call_cancel(call);
     leat_event_wait(&r.done, 0);
-    CHECK_INT(r.code, LEAT_CANCELLED);
+    CHECK_ERROR(r.status, CANCELLED, "");
     await(&gone, 1);
     CHECK(!leat_asked_on_gone(parked, note_gone, NULL));
     leat_asked_reply(parked, NULL, &(leat_outgoing){0}); /* too late, harmless */
@@ -205,7 +130,7 @@ static void channel_freed(void)
     park(&r, NULL);
     leat_channel_free(channel);
     CHECK(leat_event_is_set(&r.done));
-    CHECK_INT(r.code, LEAT_CANCELLED);
+    CHECK_ERROR(r.status, CANCELLED, "");
     await(&gone, 1);
     leat_listener_stop(listener, in_ms(1000)); /* before the answer */
     leat_asked_reply(parked, NULL, NULL);
@@ -218,7 +143,9 @@ static void listener_stopped(void)
     park(&r, NULL);
     leat_listener_stop(listener, in_ms(100));
     leat_event_wait(&r.done, 0);
-    CHECK(r.code == LEAT_UNAVAILABLE || r.code == LEAT_CANCELLED);
+    leat_code code = leat_status_code(r.status);
+    CHECK(code == LEAT_UNAVAILABLE || code == LEAT_CANCELLED);
+    leat_status_free(r.status);
     CHECK_INT(atomic_load(&gone), 1);
     leat_asked_reply(parked, NULL, NULL);
     leat_channel_free(channel);
@@ -244,7 +171,7 @@ static void drained(void)
     CHECK(leat_now_ns() - begin < 3000000000);
     pthread_join(t, NULL);
     leat_event_wait(&r.done, 0);
-    CHECK_INT(r.code, LEAT_OK);
+    CHECK_OK(r.status);
     CHECK_INT(atomic_load(&gone), 0);
     leat_channel_free(channel);
 }
@@ -256,7 +183,7 @@ static void blocked(void)
     static result r[N];
     start();
     for (int i = 0; i < N; i++) {
-        leat_event_init(&release_blocked[i]);
+        leat_event_init(&released[i]);
         leat_event_init(&r[i].done);
         leat_channel_call(channel, "/test/Block", &(leat_outgoing){0}, NULL, on_result, &r[i],
                           NULL);
@@ -265,10 +192,10 @@ static void blocked(void)
     char reply[16];
     CHECK_OK(ask("/test/Echo", "hello", reply, sizeof reply, NULL));
     for (int i = 0; i < N; i++)
-        leat_event_set(&release_blocked[i]);
+        leat_event_set(&released[i]);
     for (int i = 0; i < N; i++) {
         leat_event_wait(&r[i].done, 0);
-        CHECK_INT(r[i].code, LEAT_OK);
+        CHECK_OK(r[i].status);
     }
     stop();
 }
@@ -286,7 +213,7 @@ static void thousands(void)
     }
     for (int i = 0; i < N; i++) {
         leat_event_wait(&r[i].done, 0);
-        CHECK_INT(r[i].code, LEAT_OK);
+        CHECK_OK(r[i].status);
     }
     stop();
 }
@@ -296,13 +223,14 @@ static void listening(void)
     leat_listener *l;
     char text[64];
     start();
-    CHECK_ERROR(leat_listen(address, NULL, handle, NULL, &l), ALREADY_EXISTS, "is in use");
-    CHECK_ERROR(leat_listen("192.0.2.1:0", NULL, handle, NULL, &l), UNAVAILABLE,
+    CHECK_ERROR(leat_listen(address, NULL, echo_handle, NULL, &l), ALREADY_EXISTS, "is in use");
+    CHECK_ERROR(leat_listen("192.0.2.1:0", NULL, echo_handle, NULL, &l), UNAVAILABLE,
                 "not an address of this machine");
-    CHECK_ERROR(leat_listen("no-such-host.invalid:0", NULL, handle, NULL, &l), UNAVAILABLE,
+    CHECK_ERROR(leat_listen("no-such-host.invalid:0", NULL, echo_handle, NULL, &l), UNAVAILABLE,
                 "does not resolve");
-    CHECK_ERROR(leat_listen("127.0.0.1", NULL, handle, NULL, &l), INVALID_ARGUMENT, "host:port");
-    CHECK_ERROR(leat_listen("127.0.0.1:70000", NULL, handle, NULL, &l), INVALID_ARGUMENT,
+    CHECK_ERROR(leat_listen("127.0.0.1", NULL, echo_handle, NULL, &l), INVALID_ARGUMENT,
+                "host:port");
+    CHECK_ERROR(leat_listen("127.0.0.1:70000", NULL, echo_handle, NULL, &l), INVALID_ARGUMENT,
                 "host:port");
     /* Stopped and started again on the same port: the channel comes back by itself. */
     leat_listener_stop(listener, in_ms(100));
@@ -314,7 +242,7 @@ static void listening(void)
                  &(leat_call_options){.deadline_ns = in_ms(5000), .wait_ready = true}));
     CHECK_STR(reply, "again");
     stop();
-    CHECK_OK(leat_listen("localhost:0", NULL, handle, NULL, &l));
+    CHECK_OK(leat_listen("localhost:0", NULL, echo_handle, NULL, &l));
     leat_listener_stop(l, 0);
 }
 
@@ -324,7 +252,7 @@ static void limits(void)
     leat_channel_free(channel);
     leat_listener_stop(listener, 0);
     leat_listen_options o = {.max_message = 1000, .max_calls = 1};
-    CHECK_OK(leat_listen("127.0.0.1:0", &o, handle, NULL, &listener));
+    CHECK_OK(leat_listen("127.0.0.1:0", &o, echo_handle, NULL, &listener));
     snprintf(address, sizeof address, "127.0.0.1:%d", leat_listener_port(listener));
     CHECK_OK(leat_channel_open(address, "/job:ps/task:0", NULL, &channel));
     char reply[16], text[2000] = {0};
