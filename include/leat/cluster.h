@@ -69,9 +69,10 @@ typedef struct leat_server_options {
     int intra_op_threads; /* as in leat_session_options */
     int inter_op_threads;
     leat_security security;
-    int64_t max_message; /* bytes; 0: 2 GB */
-    int max_sessions;    /* at a time; 0: 1,000 */
-    int max_calls;       /* parked or running at a time; 0: 10,000 */
+    int64_t max_message;   /* bytes; 0: 2 GB from TensorFlow's tasks, 1 TB from Leat's, in parts */
+    int max_sessions;      /* at a time; 0: 1,000 */
+    int max_calls;         /* parked or running at a time; 0: 10,000 */
+    bool no_shared_memory; /* gRPC alone, also with Leat's tasks on this machine */
 } leat_server_options;
 
 /* Copies what it is given. Returns when the server answers. */

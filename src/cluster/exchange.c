@@ -264,6 +264,29 @@ static leat_status put_many(leat_outgoing *o, const serving *s)
     return NULL;
 }
 
+/* Says which tensor is too large for whom. Its key: "from;incarnation;to;edge_NUMBER_NODE;frame".
+ */
+static leat_status check_size(const serving *s, const leat_outgoing *o)
+{
+    int64_t most = leat_asked_most(s->asked);
+    size_t size = leat_outgoing_size(o);
+    if ((int64_t)size <= most)
+        return NULL;
+    const char *to = strchr(s->v[0].key.text, ';');
+    to = to ? strchr(to + 1, ';') : NULL;
+    const char *edge = to ? strchr(to + 1, ';') : NULL, *node = edge ? edge + 1 : "";
+    size_t number = strncmp(node, "edge_", 5) == 0 ? 5 + strspn(node + 5, "0123456789") : 0;
+    if (number && node[number] == '_')
+        node += number + 1;
+    return leat_error(RESOURCE_EXHAUSTED,
+                      "The output of node %.*s has %zu bytes, more than the %lld that one message "
+                      "of gRPC holds, and %.*s (%s), which wants it, is no task of Leat's, which "
+                      "would take it in parts. Split it: a partitioned variable, or slices",
+                      (int)strcspn(node, ";"), node, size, (long long)most,
+                      edge ? (int)(edge - to - 1) : 0, edge ? to + 1 : "",
+                      leat_asked_peer(s->asked));
+}
+
 static void serving_end(serving *s)
 {
     if (atomic_fetch_sub(&s->left, 1) != 1)
@@ -272,6 +295,8 @@ static void serving_end(serving *s)
     leat_status status = s->status;
     if (!status)
         status = s->many ? put_many(&o, s) : put_one(&o, &s->v[0]);
+    if (!status)
+        status = check_size(s, &o);
     bool ok = !status;
     leat_asked_reply(s->asked, status, &o);
     for (int i = 0; i < s->n && ok; i++)

@@ -206,7 +206,8 @@ static leat_status start(leat_server *s)
     s->done = leat_new_array(bool, leat_peers_count(s->peers) + 1);
     s->worker = leat_worker_new(s->job, s->task, &s->options, s->peers);
     s->service = leat_service_new(s->worker, s->peers, s->options.max_sessions);
-    open_door(s); /* before anybody can ask for it */
+    if (!s->options.no_shared_memory)
+        open_door(s); /* before anybody can ask for it */
     LEAT_TRY(listen_there(s, address));
     enlist(s);
     LEAT_LOG(INFO, "Started server with target: %s", s->target);

@@ -242,8 +242,8 @@ static leat_status read_shape(const leat_wire_field *f, leat_shape *shape)
 static leat_status content_tensor(leat_cursor *c, leat_dtype t, const leat_shape *shape,
                                   leat_tensor **out)
 {
-    leat_buffer *owner = c->in->owner;
     const leat_slice *slice = &c->in->slices[c->slice];
+    leat_buffer *owner = slice->owner ? slice->owner : c->in->owner;
     if (owner && slice->n - c->at >= c->left && c->left * 4 >= owner->size &&
         (uintptr_t)(slice->data + c->at) % LEAT_ALIGN == 0) {
         leat_buffer_ref(owner);

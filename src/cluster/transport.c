@@ -67,6 +67,11 @@ void leat_asked_leave(leat_asked *a)
         a->ops->leave(a);
 }
 
+int64_t leat_asked_most(const leat_asked *a)
+{
+    return a->ops->most ? a->ops->most(a) : LEAT_MESSAGE_MAX;
+}
+
 typedef struct waiting {
     leat_event done;
     leat_status status;

@@ -11,8 +11,8 @@
  * 4. What is sent is pieces of memory in order, tensors among them by reference: the transport
  *    lets go of them when they are on their way. What comes is slices that live until the function
  *    that gets them returns.
- * 5. A message beyond LEAT_MESSAGE_MAX is refused by whoever would send or receive it,
- *    RESOURCE_EXHAUSTED with the method's name.
+ * 5. A message beyond LEAT_MESSAGE_MAX, or 2 GB to and from tasks that are not Leat's, is refused
+ * by whoever would send or receive it, RESOURCE_EXHAUSTED with the method's name.
  */
 #ifndef LEAT_CLUSTER_TRANSPORT_H
 #define LEAT_CLUSTER_TRANSPORT_H
@@ -22,7 +22,7 @@
 
 #include "core/strbuf.h"
 
-#define LEAT_MESSAGE_MAX INT64_C(2147483647)
+#define LEAT_MESSAGE_MAX (INT64_C(1) << 40)
 
 /* ---- What is sent ---- */
 typedef struct leat_piece {
@@ -43,13 +43,15 @@ void leat_outgoing_release(leat_outgoing *o);
 typedef struct leat_slice {
     const uint8_t *data;
     size_t n;
+    struct leat_buffer *owner; /* NULL: the message's; else that of this slice alone */
 } leat_slice;
 typedef struct leat_incoming {
     const leat_slice *slices;
     int n;
     size_t size; /* of all */
-    /* If not NULL, the slices lie in it, and who takes a reference (leat_buffer_ref) may use them
-     * for longer: a tensor need not be copied out. Then slices that were tensors are aligned. */
+    /* If not NULL, the slices without an owner of their own lie in it, and who takes a reference
+     * (leat_buffer_ref) may use them for longer: a tensor need not be copied out. Then slices that
+     * were tensors are aligned. */
     struct leat_buffer *owner;
 } leat_incoming;
 /* A place in it, for hand codecs. */
@@ -106,7 +108,7 @@ typedef void (*leat_handler_fn)(void *arg, leat_asked *a, const char *method,
                                 const leat_incoming *in);
 typedef struct leat_listen_options {
     const leat_security *security; /* NULL: none */
-    int64_t max_message;           /* 0: LEAT_MESSAGE_MAX */
+    int64_t max_message;           /* 0: the most that there is, rule 5 */
     int max_calls;                 /* at once; 0: 10,000. More get RESOURCE_EXHAUSTED */
 } leat_listen_options;
 /* Binds exactly this address; port 0 picks one. The address is in use, is not of this machine, does
@@ -123,6 +125,7 @@ void leat_asked_reply(leat_asked *a, leat_status s, leat_outgoing *reply);
  * reply; false if that has happened already. After leat_asked_reply it does not run any more, and
  * is not running. */
 bool leat_asked_on_gone(leat_asked *a, void (*fn)(void *arg), void *arg);
+int64_t leat_asked_most(const leat_asked *a); /* bytes that the caller takes in an answer */
 /* A handler that is going to block, or to work for milliseconds, says so first, from its thread:
  * another one takes the next call at once instead of a moment later. */
 void leat_asked_leave(leat_asked *a);

@@ -25,7 +25,8 @@ typedef struct leat_asked_ops {
     void (*reply)(leat_asked *a, leat_status s, leat_outgoing *reply);
     bool (*on_gone)(leat_asked *a, void (*fn)(void *arg), void *arg);
     const char *(*peer)(const leat_asked *a);
-    void (*leave)(leat_asked *a); /* NULL: nothing to do */
+    void (*leave)(leat_asked *a);         /* NULL: nothing to do */
+    int64_t (*most)(const leat_asked *a); /* NULL: LEAT_MESSAGE_MAX */
 } leat_asked_ops;
 struct leat_asked {
     const leat_asked_ops *ops;

@@ -1,5 +1,7 @@
-/* channel.c -- calls to one address over gRPC. A call is one batch of operations, and so one event:
- * its request is on the way, and its reply and status are here. */
+/* channel.c -- calls to one address over gRPC. A call has two events: its request is on the way and
+ * the first message of its reply here; and it has ended. What travels in parts (parts.h) has more.
+ * All of one call's events come one after the other: the thread that leads works on them before it
+ * lets another one lead. */
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -10,6 +12,7 @@
 #include <grpc/support/alloc.h>
 
 #include "cluster/grpc/channel_int.h"
+#include "cluster/grpc/local.h"
 #include "cluster/grpc/security.h"
 #include "core/alloc.h"
 #include "core/threadpool.h"
@@ -27,13 +30,24 @@ static void release_inner(leat_rpc *c)
     c->error = NULL;
 }
 
+static void heard(leat_rpc_channel *ch)
+{
+    pthread_mutex_lock(&ch->lock);
+    ch->heard_ns = leat_now_ns();
+    pthread_mutex_unlock(&ch->lock);
+}
+
 static void free_call(leat_rpc *c)
 {
-    bool heard = c->reply;
+    bool answered = c->reply;
     release_inner(c);
+    leat_outgoing_release(&c->kept);
+    leat_parts_free(c->parts);
+    leat_gather_free(c->gather);
+    leat_status_free(c->broken);
     leat_rpc_channel *ch = c->channel;
     pthread_mutex_lock(&ch->lock);
-    if (heard)
+    if (answered)
         ch->heard_ns = leat_now_ns();
     grpc_call_unref(c->inner);
     *c->link = c->next;
@@ -54,16 +68,31 @@ static void init_inner(leat_rpc *c, const char *method, int64_t deadline_ns)
     c->inner = grpc_channel_create_call(c->channel->inner, NULL, GRPC_PROPAGATE_DEFAULTS,
                                         c->channel->queue, grpc_slice_from_static_string(method),
                                         NULL, leat_pump_time(deadline_ns), NULL);
+    if (c->cancelled)
+        grpc_call_cancel(c->inner, NULL);
 }
 
+static void start_batch(grpc_call *inner, const grpc_op *ops, size_t n, leat_tag *tag)
+{
+    if (grpc_call_start_batch(inner, ops, n, leat_tag_hand(tag), NULL) != GRPC_CALL_OK)
+        abort(); /* a mistake of this file: gRPC refuses nothing else */
+}
+
+/* Sends, and receives the first message: one batch; but parts are sent by themselves. */
 static void start(leat_rpc *c)
 {
-    grpc_metadata token = {.key = grpc_slice_from_static_string(LEAT_TOKEN_KEY),
-                           .value = c->channel->bearer};
-    size_t tokens = GRPC_SLICE_LENGTH(token.value) > 0;
-    grpc_op ops[6] = {
+    grpc_metadata marks[2];
+    size_t n_marks = 0;
+    if (GRPC_SLICE_LENGTH(c->channel->bearer))
+        marks[n_marks++] = (grpc_metadata){.key = grpc_slice_from_static_string(LEAT_TOKEN_KEY),
+                                           .value = c->channel->bearer};
+    if (c->parts) {
+        marks[n_marks++] = leat_parts_mark();
+        c->request = leat_parts_head(c->parts);
+    }
+    grpc_op ops[5] = {
         {.op = GRPC_OP_SEND_INITIAL_METADATA,
-         .data.send_initial_metadata = {.count = tokens, .metadata = &token},
+         .data.send_initial_metadata = {.count = n_marks, .metadata = marks},
          .flags = c->wait_ready ? GRPC_INITIAL_METADATA_WAIT_FOR_READY |
                                       GRPC_INITIAL_METADATA_WAIT_FOR_READY_EXPLICITLY_SET
                                 : 0},
@@ -72,15 +101,20 @@ static void start(leat_rpc *c)
         {.op = GRPC_OP_RECV_INITIAL_METADATA,
          .data.recv_initial_metadata.recv_initial_metadata = &c->initial},
         {.op = GRPC_OP_RECV_MESSAGE, .data.recv_message.recv_message = &c->reply},
-        {.op = GRPC_OP_RECV_STATUS_ON_CLIENT,
-         .data.recv_status_on_client = {.trailing_metadata = &c->trailing,
-                                        .status = &c->code,
-                                        .status_details = &c->details,
-                                        .error_string = &c->error}},
     };
-    grpc_call *inner = c->inner; /* c may be freed as soon as the tag is handed over */
-    if (grpc_call_start_batch(inner, ops, 6, leat_tag_hand(&c->tag), NULL) != GRPC_CALL_OK)
-        abort(); /* a mistake of this file: gRPC refuses nothing else */
+    grpc_op end = {.op = GRPC_OP_RECV_STATUS_ON_CLIENT,
+                   .data.recv_status_on_client = {.trailing_metadata = &c->trailing,
+                                                  .status = &c->code,
+                                                  .status_details = &c->details,
+                                                  .error_string = &c->error}};
+    c->pending = c->parts ? 3 : 2;
+    if (c->parts) {
+        start_batch(c->inner, ops, 2, &c->sent);
+        start_batch(c->inner, ops + 3, 2, &c->came);
+    } else {
+        start_batch(c->inner, ops, 5, &c->came);
+    }
+    start_batch(c->inner, &end, 1, &c->ended); /* c may be freed as soon as it is handed over */
 }
 
 bool leat_rpc_connected(leat_rpc_channel *c)
@@ -91,36 +125,98 @@ bool leat_rpc_connected(leat_rpc_channel *c)
     return is;
 }
 
+/* A call that was made to find something out is followed by the real one. */
+static void start_again(leat_rpc *c, const char *method, int64_t deadline_ns)
+{
+    leat_rpc_channel *ch = c->channel;
+    release_inner(c);
+    pthread_mutex_lock(&ch->lock);
+    grpc_call_unref(c->inner);
+    init_inner(c, method, deadline_ns);
+    pthread_mutex_unlock(&ch->lock);
+}
+
 /* A call that waited for a connection in vain knows only that its time is up. One that does not
  * wait fails with the reason of the last attempt. */
 static bool ask_why(leat_rpc *c)
 {
     enum { PATIENCE_NS = 100000000 };
-    leat_rpc_channel *ch = c->channel;
     if (c->code != GRPC_STATUS_DEADLINE_EXCEEDED || !c->wait_ready || c->asks_why ||
-        leat_rpc_connected(ch))
+        leat_rpc_connected(c->channel))
         return false;
-    release_inner(c);
     c->asks_why = true;
     c->wait_ready = false;
+    start_again(c, LEAT_PING, leat_now_ns() + PATIENCE_NS);
+    leat_parts_free(c->parts);
+    c->parts = NULL;
     c->request = leat_bytes_to_send(&(leat_outgoing){0});
-    pthread_mutex_lock(&ch->lock);
-    grpc_call_unref(c->inner);
-    init_inner(c, LEAT_PING, leat_now_ns() + PATIENCE_NS);
-    pthread_mutex_unlock(&ch->lock);
     start(c);
     return true;
 }
 
-static void on_done(leat_tag *tag, bool ok)
+/* What is kept goes on its way, in parts if the peer takes them. */
+static void start_kept(leat_rpc *c, bool parts)
 {
-    leat_rpc *c = (leat_rpc *)((char *)tag - offsetof(leat_rpc, tag));
-    if (ask_why(c))
+    size_t size = leat_outgoing_size(&c->kept);
+    if (!parts && (int64_t)size > leat_whole_max) {
+        leat_strbuf b = {0};
+        leat_strbuf_printf(&b,
+                           "a request of %zu bytes is larger than the limit of %lld of one message "
+                           "of gRPC, and the peer is no task of Leat's, which would take it in "
+                           "parts. Split the tensor in it",
+                           size, (long long)leat_whole_max);
+        grpc_call_cancel_with_status(c->inner, GRPC_STATUS_RESOURCE_EXHAUSTED, b.s, NULL);
+        leat_strbuf_release(&b);
+        leat_outgoing_release(&c->kept);
+    }
+    if (parts)
+        c->parts = leat_parts_new(&c->kept);
+    else
+        c->request = leat_bytes_to_send(&c->kept);
+    start(c);
+}
+
+/* The answer to the ping that asks whether the peer takes parts. False: there was none. */
+static bool told_parts(leat_rpc *c)
+{
+    leat_rpc_channel *ch = c->channel;
+    if (c->code == GRPC_STATUS_UNAVAILABLE || c->code == GRPC_STATUS_DEADLINE_EXCEEDED ||
+        c->code == GRPC_STATUS_CANCELLED || c->code == GRPC_STATUS_UNAUTHENTICATED)
+        return false;
+    void *copy = NULL;
+    leat_incoming in = leat_bytes_received(c->reply);
+    size_t n = strlen(LEAT_PARTS_AGENT);
+    bool yes = in.size == n && memcmp(leat_incoming_flat(&in, &copy), LEAT_PARTS_AGENT, n) == 0;
+    free(copy);
+    free((void *)in.slices);
+    c->asks_parts = false;
+    pthread_mutex_lock(&ch->lock);
+    ch->parts = yes ? LEAT_PARTS_YES : LEAT_PARTS_NO;
+    pthread_mutex_unlock(&ch->lock);
+    start_again(c, c->method, c->deadline_ns);
+    start_kept(c, yes);
+    return true;
+}
+
+/* Another event of the call has come; it is over with the last. */
+static void finish(leat_rpc *c)
+{
+    if (--c->pending)
+        return;
+    if (ask_why(c) || (c->asks_parts && !c->asks_why && told_parts(c)))
         return;
     leat_status s = leat_rpc_status(c);
     leat_pump_let_go();
     if (s) {
+        if (c->parts) { /* perhaps another program listens there now */
+            pthread_mutex_lock(&c->channel->lock);
+            c->channel->parts = LEAT_PARTS_UNKNOWN;
+            pthread_mutex_unlock(&c->channel->lock);
+        }
         c->fn(c->arg, s, NULL);
+    } else if (c->gather) {
+        leat_incoming in = leat_gather_incoming(c->gather);
+        c->fn(c->arg, NULL, &in);
     } else {
         leat_incoming in = leat_bytes_received(c->reply);
         c->fn(c->arg, NULL, &in);
@@ -129,10 +225,64 @@ static void on_done(leat_tag *tag, bool ok)
     free_call(c);
 }
 
+#define RPC(tag, member) ((leat_rpc *)((char *)(tag)-offsetof(leat_rpc, member)))
+
+static void on_ended(leat_tag *tag, bool ok)
+{
+    finish(RPC(tag, ended));
+}
+
+static void on_sent(leat_tag *tag, bool ok)
+{
+    leat_rpc *c = RPC(tag, sent);
+    grpc_byte_buffer_destroy(c->request);
+    c->request = NULL;
+    if (!ok || !leat_parts_left(c->parts)) {
+        finish(c);
+        return;
+    }
+    c->request = leat_parts_next(c->parts);
+    grpc_op ops[2] = {
+        {.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = c->request},
+        {.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT},
+    };
+    start_batch(c->inner, ops, leat_parts_left(c->parts) ? 1 : 2, &c->sent);
+}
+
+static void receive(leat_rpc *c)
+{
+    grpc_op op = {.op = GRPC_OP_RECV_MESSAGE, .data.recv_message.recv_message = &c->reply};
+    start_batch(c->inner, &op, 1, &c->came);
+}
+
+/* The next part, if this was not the last, is asked for before this one is copied: the peer goes on
+ * meanwhile. */
+static void on_came(leat_tag *tag, bool ok)
+{
+    leat_rpc *c = RPC(tag, came);
+    bool more = false;
+    if (c->reply && (c->gather || leat_parts_in(&c->initial)) && !c->broken) {
+        grpc_byte_buffer *b = c->reply;
+        leat_gather *g = c->gather;
+        c->reply = NULL;
+        more = !g || leat_gather_missing(g) > grpc_byte_buffer_length(b);
+        if (more)
+            receive(c);
+        c->broken = g ? leat_gather_add(g, b) : leat_gather_new(b, LEAT_MESSAGE_MAX, &c->gather);
+        grpc_byte_buffer_destroy(b);
+        if (c->broken)
+            grpc_call_cancel(c->inner, NULL);
+        heard(c->channel);
+    }
+    if (!more)
+        finish(c);
+}
+
 static void cancel(leat_call *base)
 {
     leat_rpc *c = (leat_rpc *)base;
     pthread_mutex_lock(&c->channel->lock);
+    c->cancelled = true;
     grpc_call_cancel(c->inner, NULL);
     pthread_mutex_unlock(&c->channel->lock);
 }
@@ -144,19 +294,23 @@ static void channel_call(leat_channel *base, const char *method, leat_outgoing *
     leat_rpc_channel *ch = (leat_rpc_channel *)base;
     leat_rpc *c = leat_new(leat_rpc);
     *c = (leat_rpc){.base = {cancel},
-                    .tag = {on_done},
+                    .sent = {on_sent},
+                    .came = {on_came},
+                    .ended = {on_ended},
                     .channel = ch,
                     .method = method,
                     .fn = fn,
                     .arg = arg,
                     .started_ns = leat_now_ns(),
+                    .deadline_ns = options->deadline_ns,
                     .wait_ready = options->wait_ready};
-    size_t size = leat_outgoing_size(request);
-    if (size > LEAT_MESSAGE_MAX)
-        leat_outgoing_release(request);
-    c->request = leat_bytes_to_send(request);
+    bool large = leat_outgoing_size(request) > leat_parts_from;
+    c->kept = *request;
+    *request = (leat_outgoing){0};
     pthread_mutex_lock(&ch->lock);
-    init_inner(c, method, options->deadline_ns);
+    c->asks_parts = large && ch->parts == LEAT_PARTS_UNKNOWN;
+    large = large && ch->parts == LEAT_PARTS_YES;
+    init_inner(c, c->asks_parts ? LEAT_PING : method, options->deadline_ns);
     if (!ch->calls)
         ch->heard_ns = c->started_ns;
     c->link = &ch->calls;
@@ -167,14 +321,12 @@ static void channel_call(leat_channel *base, const char *method, leat_outgoing *
     if (call_out)
         *call_out = &c->base;
     pthread_mutex_unlock(&ch->lock);
-    if (size > LEAT_MESSAGE_MAX) {
-        leat_strbuf b = {0};
-        leat_strbuf_printf(&b, "a request of %zu bytes is larger than the limit of %lld", size,
-                           (long long)LEAT_MESSAGE_MAX);
-        grpc_call_cancel_with_status(c->inner, GRPC_STATUS_RESOURCE_EXHAUSTED, b.s, NULL);
-        leat_strbuf_release(&b);
+    if (c->asks_parts) {
+        c->request = leat_bytes_to_send(&(leat_outgoing){0});
+        start(c);
+    } else {
+        start_kept(c, large);
     }
-    start(c);
 }
 
 static void channel_free(leat_channel *base)
@@ -182,8 +334,10 @@ static void channel_free(leat_channel *base)
     leat_rpc_channel *ch = (leat_rpc_channel *)base;
     leat_ping_unwatch(ch);
     pthread_mutex_lock(&ch->lock);
-    for (leat_rpc *c = ch->calls; c; c = c->next)
+    for (leat_rpc *c = ch->calls; c; c = c->next) {
+        c->cancelled = true;
         grpc_call_cancel(c->inner, NULL);
+    }
     while (ch->calls)
         pthread_cond_wait(&ch->no_calls, &ch->lock);
     pthread_mutex_unlock(&ch->lock);
@@ -223,7 +377,8 @@ grpc_channel *leat_rpc_connect(const leat_rpc_channel *ch)
         {GRPC_ARG_ENABLE_CHANNELZ, 0},
     };
     enum { N = sizeof options / sizeof *options };
-    grpc_arg args[N + 1];
+    grpc_arg args[N + 3];
+    size_t n = N;
     for (int i = 0; i < N; i++)
         args[i] =
             (grpc_arg){GRPC_ARG_INTEGER, (char *)options[i].key, .value.integer = options[i].value};
@@ -235,10 +390,15 @@ grpc_channel *leat_rpc_connect(const leat_rpc_channel *ch)
             leat_strbuf_puts(&target, *p == '[' ? "%5B" : "%5D");
         else
             leat_strbuf_putc(&target, *p);
-    args[N] = (grpc_arg){GRPC_ARG_STRING, GRPC_SSL_TARGET_NAME_OVERRIDE_ARG,
-                         .value.string = ch->tls_name};
-    grpc_channel *c = grpc_channel_create(target.s, ch->credentials,
-                                          &(grpc_channel_args){ch->tls_name ? N + 1 : N, args});
+    if (leat_parts_known)
+        args[n++] = (grpc_arg){GRPC_ARG_STRING, GRPC_ARG_PRIMARY_USER_AGENT_STRING,
+                               .value.string = LEAT_PARTS_AGENT};
+    if (ch->tls_name)
+        args[n++] = (grpc_arg){GRPC_ARG_STRING, GRPC_SSL_TARGET_NAME_OVERRIDE_ARG,
+                               .value.string = ch->tls_name};
+    if (leat_local_address(ch->address) && leat_local_arg(&args[n]))
+        n++;
+    grpc_channel *c = grpc_channel_create(target.s, ch->credentials, &(grpc_channel_args){n, args});
     leat_strbuf_release(&target);
     return c;
 }

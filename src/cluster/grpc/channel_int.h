@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "cluster/grpc/bytes.h"
+#include "cluster/grpc/parts.h"
 #include "cluster/grpc/pump.h"
 #include "cluster/transport_int.h"
 
@@ -24,20 +25,29 @@ typedef struct leat_rpc_channel {
     leat_rpc *calls;   /* under way */
     int64_t heard_ns;  /* when the peer was last heard of, or the first of calls began */
     int64_t pinged_ns; /* when the ping began that is under way; 0: none is */
+    enum { LEAT_PARTS_UNKNOWN, LEAT_PARTS_NO, LEAT_PARTS_YES } parts; /* whether it takes them */
 } leat_rpc_channel;
 
 struct leat_rpc {
     leat_call base;
-    leat_tag tag;
+    leat_tag sent, came, ended;
+    int pending;            /* of these */
     leat_rpc *next, **link; /* among the channel's */
     leat_rpc_channel *channel;
     grpc_call *inner;
     const char *method;
     leat_reply_fn fn;
     void *arg;
-    int64_t started_ns;
-    bool wait_ready, asks_why; /* its time is up: a second call is to tell why */
+    int64_t started_ns, deadline_ns;
+    bool wait_ready;
+    bool cancelled;     /* under the channel's lock */
+    bool asks_parts;    /* a first call is to tell whether the peer takes them */
+    bool asks_why;      /* its time is up: a second call is to tell why */
+    leat_outgoing kept; /* what is sent after the first call */
+    leat_parts *parts;  /* what is being sent, or */
     grpc_byte_buffer *request, *reply;
+    leat_gather *gather; /* a reply in parts */
+    leat_status broken;  /* what was wrong with it */
     grpc_metadata_array initial, trailing;
     grpc_status_code code;
     grpc_slice details;

@@ -18,6 +18,7 @@
 #include "cluster/gone.h"
 #include "cluster/grpc/address.h"
 #include "cluster/grpc/channel_int.h"
+#include "cluster/grpc/local.h"
 #include "cluster/grpc/security.h"
 #include "core/alloc.h"
 #include "core/threadpool.h"
@@ -28,7 +29,7 @@ struct leat_listener {
     leat_handler_fn handler;
     void *arg;
     const leat_security *security;
-    int64_t max_message;
+    int64_t max_message; /* in parts or as a whole */
     int max_calls;
     int port;
     grpc_server *server;
@@ -49,6 +50,10 @@ typedef struct asked {
     grpc_call_details details;
     grpc_metadata_array metadata;
     grpc_byte_buffer *request, *reply;
+    leat_gather *gather; /* a request in parts */
+    leat_status broken;  /* what is wrong with it */
+    leat_parts *parts;   /* an answer in parts */
+    bool takes_parts;
     int cancelled;
     char *peer;           /* once somebody asked for it */
     pthread_mutex_t lock; /* what follows, and peer; before the listener's */
@@ -71,6 +76,8 @@ static void free_asked(asked *a)
 {
     grpc_byte_buffer_destroy(a->request);
     grpc_byte_buffer_destroy(a->reply);
+    leat_gather_free(a->gather);
+    leat_parts_free(a->parts);
     leat_gone_release(&a->gone);
     pthread_mutex_destroy(&a->lock);
     gpr_free(a->peer);
@@ -96,14 +103,6 @@ static void settle(asked *a)
         count(l, &l->calls, -1);
 }
 
-static void on_sent(leat_tag *tag, bool ok)
-{
-    asked *a = ASKED(tag, sent);
-    pthread_mutex_lock(&a->lock);
-    a->replying = false;
-    settle(a);
-}
-
 static void on_closed(leat_tag *tag, bool ok)
 {
     asked *a = ASKED(tag, closed);
@@ -119,6 +118,37 @@ static void start(asked *a, const grpc_op *ops, size_t n, leat_tag *tag)
     grpc_call *call = a->call; /* a may be freed as soon as the tag is handed over */
     if (grpc_call_start_batch(call, ops, n, leat_tag_hand(tag), NULL) != GRPC_CALL_OK)
         abort(); /* a mistake of this file: gRPC refuses nothing else */
+}
+
+static void on_sent(leat_tag *tag, bool ok)
+{
+    asked *a = ASKED(tag, sent);
+    if (ok && a->parts && leat_parts_left(a->parts)) {
+        grpc_byte_buffer_destroy(a->reply);
+        a->reply = leat_parts_next(a->parts);
+        grpc_op ops[2] = {
+            {.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = a->reply},
+            {.op = GRPC_OP_SEND_STATUS_FROM_SERVER,
+             .data.send_status_from_server.status = GRPC_STATUS_OK},
+        };
+        start(a, ops, leat_parts_left(a->parts) ? 1 : 2, &a->sent);
+        return;
+    }
+    pthread_mutex_lock(&a->lock);
+    a->replying = false;
+    settle(a);
+}
+
+static void send_head(asked *a)
+{
+    grpc_metadata mark = leat_parts_mark();
+    a->reply = leat_parts_head(a->parts);
+    grpc_op ops[2] = {
+        {.op = GRPC_OP_SEND_INITIAL_METADATA,
+         .data.send_initial_metadata = {.count = 1, .metadata = &mark}},
+        {.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = a->reply},
+    };
+    start(a, ops, 2, &a->sent);
 }
 
 static void send(asked *a, leat_status s)
@@ -144,23 +174,35 @@ static void send(asked *a, leat_status s)
     grpc_slice_unref(details);
 }
 
+static int64_t most(const leat_asked *base)
+{
+    return ((const asked *)base)->takes_parts ? LEAT_MESSAGE_MAX : leat_whole_max;
+}
+
 static void reply(leat_asked *base, leat_status s, leat_outgoing *reply)
 {
     asked *a = (asked *)base;
     leat_gone_answer(&a->gone);
     size_t size = reply && !s ? leat_outgoing_size(reply) : 0;
-    if (size > LEAT_MESSAGE_MAX)
-        s = leat_error(RESOURCE_EXHAUSTED, "A reply of %zu bytes is larger than the limit of %lld",
-                       size, (long long)LEAT_MESSAGE_MAX);
+    if ((int64_t)size > most(base))
+        s = leat_error(RESOURCE_EXHAUSTED,
+                       "An answer of %zu bytes is larger than the %lld that one message of gRPC "
+                       "holds. Ask for less at a time, or for slices of it",
+                       size, (long long)most(base));
     pthread_mutex_lock(&a->lock);
     a->answered = true;
     if (a->watched) {
         a->replying = true;
         pthread_mutex_unlock(&a->lock);
         static leat_outgoing nothing;
-        if (!s)
-            a->reply = leat_bytes_to_send(reply ? reply : &nothing);
-        send(a, s);
+        if (!s && a->takes_parts && size > leat_parts_from) {
+            a->parts = leat_parts_new(reply);
+            send_head(a);
+        } else {
+            if (!s)
+                a->reply = leat_bytes_to_send(reply ? reply : &nothing);
+            send(a, s);
+        }
     } else {
         settle(a);
     }
@@ -185,24 +227,8 @@ static const char *peer(const leat_asked *base)
     return p;
 }
 
-static void on_came(leat_tag *tag, bool ok)
+static void handled(asked *a)
 {
-    asked *a = ASKED(tag, came);
-    if (ok && a->request && grpc_slice_str_cmp(a->details.method, LEAT_PING) == 0) {
-        reply(&a->base, NULL, NULL);
-    } else if (ok && a->request) {
-        leat_pump_let_go();
-        char *method = grpc_slice_to_c_string(a->details.method);
-        leat_incoming in = leat_bytes_received(a->request);
-        a->listener->handler(a->listener->arg, &a->base, method, &in);
-        free((void *)in.slices);
-        gpr_free(method);
-        /* Its memory is let go now, not with the answer, which may take long. */
-        grpc_byte_buffer_destroy(a->request);
-        a->request = NULL;
-    } else {
-        reply(&a->base, leat_error(INVALID_ARGUMENT, "The call has no message"), NULL);
-    }
     pthread_mutex_lock(&a->lock);
     a->handling = false;
     settle(a);
@@ -212,9 +238,86 @@ static void on_came(leat_tag *tag, bool ok)
 static void refuse(asked *a, leat_status s)
 {
     reply(&a->base, s, NULL);
-    pthread_mutex_lock(&a->lock);
-    a->handling = false;
-    settle(a);
+    handled(a);
+}
+
+static void answer_ping(asked *a)
+{
+    leat_outgoing o = {0};
+    if (leat_parts_known)
+        leat_strbuf_puts(&o.text, LEAT_PARTS_AGENT);
+    reply(&a->base, NULL, &o);
+    handled(a);
+}
+
+static void handle(asked *a)
+{
+    leat_pump_let_go();
+    char *method = grpc_slice_to_c_string(a->details.method);
+    leat_incoming in =
+        a->gather ? leat_gather_incoming(a->gather) : leat_bytes_received(a->request);
+    a->listener->handler(a->listener->arg, &a->base, method, &in);
+    if (!a->gather)
+        free((void *)in.slices);
+    gpr_free(method);
+    /* Its memory is let go now, not with the answer, which may take long. */
+    grpc_byte_buffer_destroy(a->request);
+    a->request = NULL;
+    leat_gather_free(a->gather);
+    a->gather = NULL;
+    handled(a);
+}
+
+static void receive(asked *a)
+{
+    grpc_op take = {.op = GRPC_OP_RECV_MESSAGE, .data.recv_message.recv_message = &a->request};
+    start(a, &take, 1, &a->came);
+}
+
+/* A part of a request, or the head before them. The next one is asked for before this one is
+ * copied: the caller goes on meanwhile. */
+static void take_part(asked *a)
+{
+    grpc_byte_buffer *b = a->request;
+    leat_gather *g = a->gather;
+    a->request = NULL;
+    if (!g) {
+        leat_status s = leat_gather_new(b, a->listener->max_message, &a->gather);
+        grpc_byte_buffer_destroy(b);
+        if (s)
+            refuse(a, s);
+        else
+            receive(a);
+        return;
+    }
+    bool more = leat_gather_missing(g) > grpc_byte_buffer_length(b);
+    if (more)
+        receive(a);
+    leat_status s = leat_gather_add(g, b);
+    grpc_byte_buffer_destroy(b);
+    if (more)
+        a->broken = s; /* told when the next one is there, or is not to come */
+    else if (s)
+        refuse(a, s);
+    else
+        handle(a);
+}
+
+static void on_came(leat_tag *tag, bool ok)
+{
+    asked *a = ASKED(tag, came);
+    leat_status broken = a->broken;
+    a->broken = NULL;
+    if (!broken && (!ok || !a->request))
+        broken = leat_error(INVALID_ARGUMENT, "The call has no message, or not all of it");
+    if (broken)
+        refuse(a, broken);
+    else if (a->gather || leat_parts_in(&a->metadata))
+        take_part(a);
+    else if (grpc_slice_str_cmp(a->details.method, LEAT_PING) == 0)
+        answer_ping(a);
+    else
+        handle(a);
 }
 
 static void request(leat_listener *l);
@@ -231,13 +334,12 @@ static void on_arrived(leat_tag *tag, bool ok)
         request(l);
     if (ok) {
         a->watched = a->handling = true;
+        a->takes_parts = leat_parts_taken(&a->metadata);
         grpc_op watch = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER,
                          .data.recv_close_on_server.cancelled = &a->cancelled};
         start(a, &watch, 1, &a->closed);
         if (room && leat_security_allows(l->security, &a->metadata)) {
-            grpc_op take = {.op = GRPC_OP_RECV_MESSAGE,
-                            .data.recv_message.recv_message = &a->request};
-            start(a, &take, 1, &a->came);
+            receive(a);
         } else {
             refuse(a, room
                           ? leat_error(UNAUTHENTICATED, "The call carries no token, or a wrong one")
@@ -256,7 +358,7 @@ static void on_arrived(leat_tag *tag, bool ok)
 /* Asks gRPC for one more call. */
 static void request(leat_listener *l)
 {
-    static const leat_asked_ops ops = {reply, on_gone, peer};
+    static const leat_asked_ops ops = {reply, on_gone, peer, NULL, most};
     asked *a = leat_new(asked);
     a->base.ops = &ops;
     a->listener = l;
@@ -289,7 +391,8 @@ static grpc_server *make_server(const leat_listener *l)
         const char *key;
         int value;
     } options[] = {
-        {GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, (int)l->max_message},
+        {GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH,
+         (int)(l->max_message < leat_whole_max ? l->max_message : leat_whole_max)},
         {GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, INT_MAX},
         {GRPC_ARG_ALLOW_REUSEPORT, 0},
         {GRPC_ARG_ENABLE_CHANNELZ, 0},
@@ -300,11 +403,12 @@ static grpc_server *make_server(const leat_listener *l)
         {GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0}, /* clients may do the same */
     };
     enum { N = sizeof options / sizeof *options };
-    grpc_arg args[N];
+    grpc_arg args[N + 1];
     for (int i = 0; i < N; i++)
         args[i] =
             (grpc_arg){GRPC_ARG_INTEGER, (char *)options[i].key, .value.integer = options[i].value};
-    grpc_server *s = grpc_server_create(&(grpc_channel_args){N, args}, NULL);
+    size_t n = leat_local_arg(&args[N]) ? N + 1 : N;
+    grpc_server *s = grpc_server_create(&(grpc_channel_args){n, args}, NULL);
     grpc_server_register_completion_queue(s, l->queue, NULL);
     return s;
 }
@@ -348,8 +452,6 @@ leat_status leat_listen(const char *address, const leat_listen_options *options,
     l->arg = arg;
     l->max_calls = options->max_calls ? options->max_calls : 10000;
     l->max_message = options->max_message ? options->max_message : LEAT_MESSAGE_MAX;
-    if (l->max_message > LEAT_MESSAGE_MAX)
-        l->max_message = LEAT_MESSAGE_MAX;
     l->stopped_tag.fn = on_stopped;
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);

@@ -95,7 +95,12 @@ static bool by_transport(leat_code code, const char *words)
 
 leat_status leat_rpc_status(const leat_rpc *c)
 {
-    if (c->code == GRPC_STATUS_OK && c->reply && !c->asks_why)
+    if (c->broken)
+        return leat_status_new(leat_status_code(c->broken), __FILE__, __LINE__,
+                               "%s (%s) sent an answer that is no good: %s [%s]", c->channel->peer,
+                               c->channel->address, leat_status_message(c->broken), c->method);
+    bool whole = c->reply || (c->gather && !leat_gather_missing(c->gather));
+    if (c->code == GRPC_STATUS_OK && whole && !c->asks_why)
         return NULL;
     bool known = c->code > GRPC_STATUS_OK && c->code <= GRPC_STATUS_UNAUTHENTICATED;
     leat_code code = known ? (leat_code)c->code : c->code ? LEAT_UNKNOWN : LEAT_INTERNAL;
