@@ -3,6 +3,7 @@
  *     cluster_bench rtt SECONDS             feed, add, fetch on a server in another process
  *     cluster_bench hop SECONDS             the same from a worker to a ps and back
  *     cluster_bench big SECONDS [MB]        a variable from ps to worker in each step
+ *     cluster_bench wire SECONDS [MB]       the same over gRPC alone, without shared memory
  *     cluster_bench null KIND WORKERS PS SECONDS
  *                                           steps that only move: scalar, dense (100 MB in all),
  *                                           sparse (64 rows of a table of 1 GB)
@@ -26,6 +27,7 @@
 enum { MOST = 32 };
 
 static leat_cluster *cluster;
+static leat_server_options server_options;
 static pid_t children[MOST];
 static int n_children;
 
@@ -58,7 +60,7 @@ static void add_tasks(const char *job, int n)
 static leat_server *serve(const char *job, int task)
 {
     leat_server *s;
-    LEAT_DIE_ON_ERROR(leat_server_start(cluster, job, task, NULL, &s));
+    LEAT_DIE_ON_ERROR(leat_server_start(cluster, job, task, &server_options, &s));
     return s;
 }
 
@@ -413,15 +415,16 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
     const char *mode = argc > 1 ? argv[1] : "";
     double seconds = argc > 2 ? atof(argv[2]) : 2;
+    server_options.no_shared_memory = strcmp(mode, "wire") == 0;
     if (strcmp(mode, "rtt") == 0 || strcmp(mode, "hop") == 0)
         rtt(seconds, mode[0] == 'h');
-    else if (strcmp(mode, "big") == 0)
+    else if (strcmp(mode, "big") == 0 || server_options.no_shared_memory)
         big(seconds, argc > 3 ? atof(argv[3]) : 100);
     else if (strcmp(mode, "null") == 0 && argc > 5)
         null_steps(argv[2], atoi(argv[3]), atoi(argv[4]), atof(argv[5]));
     else if (strcmp(mode, "first") == 0)
         first();
     else
-        return fprintf(stderr, "cluster_bench: rtt, hop, big, null or first\n"), 2;
+        return fprintf(stderr, "cluster_bench: rtt, hop, big, wire, null or first\n"), 2;
     return 0;
 }

@@ -1,14 +1,18 @@
 /* transport_bench.c -- what a call between two processes of this machine costs: over gRPC, through
  * shared memory, and, to compare, over a plain TCP connection with blocking reads and writes.
  *
- *     build/bench/transport_bench [SECONDS a figure, 0.5] [ROUNDS, 3]
+ *     build/bench/transport_bench [SECONDS a figure, 0.5] [ROUNDS, 3] [ONLY those named so]
  *
  * Interleaved rounds, medians. "callback": the reply's function makes the next call. "waiting": a
- * thread waits for each reply. CPU is of both processes together.
+ * thread waits for each reply. CPU is of both processes together. Plain TCP has the machine's
+ * settings; "Reno": without the pacing that BBR does where it is the default, as Leat's sockets
+ * within a machine are. Large messages are copied once, or not at all, after the socket: a TCP
+ * program reads them to their place, gRPC's parts are put there, memory is shared.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +74,34 @@ static bool all(int fd, char *p, size_t n, bool out)
     return true;
 }
 
+static void set_up(int fd, bool reno)
+{
+    int one = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (reno)
+        setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
+}
+
+typedef struct tcp_end {
+    int fd;
+    leat_event *ended;
+} tcp_end;
+
+static void *serve_tcp(void *arg)
+{
+    tcp_end *e = arg;
+    char small[SMALL];
+    while (all(e->fd, small, SMALL, false)) { /* the first byte says what is wanted */
+        double used = cpu();
+        memcpy(small + 8, &used, sizeof used);
+        char *p = small[0] == 'b' ? (char *)leat_tensor_data(big) : small;
+        if (!all(e->fd, p, small[0] == 'b' ? BIG : SMALL, true))
+            break;
+    }
+    leat_event_set(e->ended);
+    return NULL;
+}
+
 static int serve(void)
 {
     leat_listener *l;
@@ -79,25 +111,27 @@ static int serve(void)
     memset(leat_tensor_mutable(big), 7, BIG);
     LEAT_DIE_ON_ERROR(leat_listen("127.0.0.1:0", NULL, handle, NULL, &l));
     LEAT_DIE_ON_ERROR(leat_shm_listen(handle, NULL, NULL, &name, &m));
-    int s = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+    int s = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t n = sizeof a;
-    if (bind(s, (struct sockaddr *)&a, sizeof a) || listen(s, 1) ||
+    if (bind(s, (struct sockaddr *)&a, sizeof a) || listen(s, 2) ||
         getsockname(s, (struct sockaddr *)&a, &n))
         return 1;
     printf("%d %d %s %llu\n", leat_listener_port(l), ntohs(a.sin_port), name.socket,
            (unsigned long long)name.secret);
     fflush(stdout);
-    int c = accept(s, NULL, NULL);
-    setsockopt(c, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    char small[SMALL];
-    while (all(c, small, SMALL, false)) { /* the first byte says what is wanted */
-        double used = cpu();
-        memcpy(small + 8, &used, sizeof used);
-        char *p = small[0] == 'b' ? (char *)leat_tensor_data(big) : small;
-        if (!all(c, p, small[0] == 'b' ? BIG : SMALL, true))
-            break;
+    leat_event ended[2];
+    for (int i = 0; i < 2; i++) {
+        tcp_end *e = leat_new(tcp_end);
+        *e = (tcp_end){accept(s, NULL, NULL), &ended[i]};
+        leat_event_init(&ended[i]);
+        set_up(e->fd, i == 1);
+        pthread_t t;
+        pthread_create(&t, NULL, serve_tcp, e);
+        pthread_detach(t);
     }
+    for (int i = 0; i < 2; i++)
+        leat_event_wait(&ended[i], 0);
     return 0;
 }
 
@@ -111,6 +145,11 @@ typedef struct run {
     bool share; /* a large message need not be copied */
 } run;
 
+static bool in_place(const leat_incoming *in)
+{
+    return in->owner || in->slices[in->n - 1].owner;
+}
+
 static void next(run *r);
 
 static void on_reply(void *arg, leat_status s, const leat_incoming *in)
@@ -118,7 +157,7 @@ static void on_reply(void *arg, leat_status s, const leat_incoming *in)
     run *r = arg;
     LEAT_DIE_ON_ERROR(s);
     size_t at = 0;
-    for (int i = 0; in->size > SMALL && !(r->share && in->owner) && i < in->n; i++) {
+    for (int i = 0; in->size > SMALL && !(r->share && in_place(in)) && i < in->n; i++) {
         memcpy(landing + at, in->slices[i].data, in->slices[i].n);
         at += in->slices[i].n;
     }
@@ -157,8 +196,13 @@ static figure by_callback(leat_channel *c, const char *method, bool share)
 {
     run r = {.channel = c, .method = method, .share = share};
     leat_event_init(&r.done);
+    r.end = now() + seconds / 4; /* what does not count finds memory for large ones */
+    next(&r);
+    leat_event_wait(&r.done, 0);
+    leat_event_init(&r.done);
     double used = cpu() + other_cpu(c), begin = now();
     r.end = begin + seconds;
+    r.calls = 0;
     next(&r);
     leat_event_wait(&r.done, 0);
     double took = now() - begin;
@@ -211,6 +255,71 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static leat_channel *grpc, *shm;
+static int plain, reno;
+
+static int connect_tcp(int port, bool with_reno)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons((uint16_t)port),
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    if (connect(fd, (struct sockaddr *)&a, sizeof a))
+        exit(1);
+    set_up(fd, with_reno);
+    return fd;
+}
+
+static bool open_all(FILE *other)
+{
+    int port = 0, tcp = 0;
+    unsigned long long secret = 0;
+    leat_shm_name name = {0};
+    if (!other || fscanf(other, "%d %d %47s %llu", &port, &tcp, name.socket, &secret) != 4)
+        return false;
+    name.secret = secret;
+    snprintf(name.host, sizeof name.host, "%s", leat_shm_host());
+    char address[32];
+    snprintf(address, sizeof address, "127.0.0.1:%d", port);
+    LEAT_DIE_ON_ERROR(leat_channel_open(address, "the other process", NULL, &grpc));
+    LEAT_DIE_ON_ERROR(leat_channel_open_shm(&name, address, "the other process", &shm));
+    plain = connect_tcp(tcp, false);
+    reno = connect_tcp(tcp, true);
+    landing = leat_xmalloc(BIG);
+    memset(landing, 1, BIG);
+    return true;
+}
+
+typedef struct row {
+    const char *name, *figure; /* as people and as bench/cluster call it */
+    const int *fd;             /* TCP, or */
+    leat_channel **channel;
+    bool large, waiting, share;
+} row;
+static const row rows[] = {
+    {"64 bytes, TCP", "tcp_us", .fd = &plain},
+    {"64 bytes, TCP with Reno", "reno_us", .fd = &reno},
+    {"64 bytes, gRPC, callback", "grpc_us", .channel = &grpc},
+    {"64 bytes, gRPC, waiting", "grpc_waiting_us", .channel = &grpc, .waiting = true},
+    {"64 bytes, shm, callback", "shm_us", .channel = &shm},
+    {"64 bytes, shm, waiting", "shm_waiting_us", .channel = &shm, .waiting = true},
+    {"100 MB, TCP", "tcp_gb_per_s", .fd = &plain, .large = true},
+    {"100 MB, gRPC", "grpc_gb_per_s", .channel = &grpc, .large = true, .share = true},
+    {"100 MB, TCP with Reno", "reno_gb_per_s", .fd = &reno, .large = true},
+    {"100 MB, shm, copied", "shm_copied_gb_per_s", .channel = &shm, .large = true},
+    {"100 MB, shm, shared", "shm_gb_per_s", .channel = &shm, .large = true, .share = true},
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+static figure measure(const row *r)
+{
+    if (r->fd)
+        return by_tcp(*r->fd, r->large);
+    if (r->waiting)
+        return by_waiting(*r->channel);
+    return by_callback(*r->channel, r->large ? "/bench/Big" : "/bench/Small", r->share);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--serve") == 0)
@@ -218,59 +327,28 @@ int main(int argc, char **argv)
     int rounds = argc > 2 ? atoi(argv[2]) : 3;
     seconds = argc > 1 ? atof(argv[1]) : seconds;
     rounds = rounds < 1 ? 1 : rounds > ROUNDS_MAX ? ROUNDS_MAX : rounds;
+    const char *only = argc > 3 ? argv[3] : "";
     FILE *other = popen("exec /proc/$PPID/exe --serve", "r");
-    int port = 0, tcp = 0;
-    unsigned long long secret = 0;
-    leat_shm_name name = {0};
-    if (!other || fscanf(other, "%d %d %47s %llu", &port, &tcp, name.socket, &secret) != 4)
+    if (!open_all(other))
         return 1;
-    name.secret = secret;
-    snprintf(name.host, sizeof name.host, "%s", leat_shm_host());
-    char address[32];
-    snprintf(address, sizeof address, "127.0.0.1:%d", port);
-    leat_channel *grpc, *shm;
-    LEAT_DIE_ON_ERROR(leat_channel_open(address, "the other process", NULL, &grpc));
-    LEAT_DIE_ON_ERROR(leat_channel_open_shm(&name, address, "the other process", &shm));
-    int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
-    struct sockaddr_in a = {.sin_family = AF_INET,
-                            .sin_port = htons((uint16_t)tcp),
-                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    if (connect(fd, (struct sockaddr *)&a, sizeof a))
-        return 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    landing = leat_xmalloc(BIG);
-    memset(landing, 1, BIG);
-
-    static const char *const names[] = {"64 bytes, TCP",
-                                        "64 bytes, gRPC, callback",
-                                        "64 bytes, gRPC, waiting",
-                                        "64 bytes, shm, callback",
-                                        "64 bytes, shm, waiting",
-                                        "100 MB, TCP",
-                                        "100 MB, gRPC",
-                                        "100 MB, shm, copied",
-                                        "100 MB, shm, shared"};
-    enum { N = sizeof names / sizeof *names };
-    static figure f[N][ROUNDS_MAX];
-    for (int r = 0; r < rounds; r++) {
-        f[0][r] = by_tcp(fd, false);
-        f[1][r] = by_callback(grpc, "/bench/Small", false);
-        f[2][r] = by_waiting(grpc);
-        f[3][r] = by_callback(shm, "/bench/Small", false);
-        f[4][r] = by_waiting(shm);
-        f[5][r] = by_tcp(fd, true);
-        f[6][r] = by_callback(grpc, "/bench/Big", false);
-        f[7][r] = by_callback(shm, "/bench/Big", false);
-        f[8][r] = by_callback(shm, "/bench/Big", true);
-    }
+    static figure f[ROWS][ROUNDS_MAX];
+    for (int r = 0; r < rounds; r++)
+        for (int i = 0; i < ROWS; i++)
+            if (strstr(rows[i].name, only))
+                f[i][r] = measure(&rows[i]);
     printf("| call | us | CPU us | GB/s |\n|---|---|---|---|\n");
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < ROWS; i++) {
+        if (!strstr(rows[i].name, only))
+            continue;
         qsort(f[i], (size_t)rounds, sizeof(figure), compare);
         figure m = f[i][rounds / 2];
-        printf("| %s | %.1f | %.1f | %.2f |\n", names[i], m.per_call * 1e6, m.cpu_per_call * 1e6,
-               i < 5 ? 0 : BIG / m.per_call / 1e9);
+        double gb = BIG / m.per_call / 1e9;
+        printf("| %s | %.1f | %.1f | ", rows[i].name, m.per_call * 1e6, m.cpu_per_call * 1e6);
+        printf(rows[i].large ? "%.2f |\n" : "- |\n", gb);
+        printf("%s %.3f\n", rows[i].figure, rows[i].large ? gb : m.per_call * 1e6);
     }
-    close(fd);
+    close(plain);
+    close(reno);
     leat_channel_free(grpc);
     leat_channel_free(shm);
     free(landing);
