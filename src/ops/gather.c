@@ -1,12 +1,13 @@
-/* gather.c -- Gather and GatherV2: slices along one axis, picked by indices. */
+/* gather.c -- Gather, GatherV2 and ResourceGather: slices along one axis, picked by indices. */
 #include <leat/ops.h>
 
 #include "ops/infer_util.h"
+#include "ops/resource_variable.h"
 
 /* params[:axis] + indices[batch:] + params[axis + 1:] */
-static leat_status picked(leat_infer *c, int64_t axis, int64_t batch)
+static leat_status picked(leat_infer *c, leat_shape p, int64_t axis, int64_t batch)
 {
-    leat_shape p = leat_infer_in(c, 0), ix = leat_infer_in(c, 1);
+    leat_shape ix = leat_infer_in(c, 1);
     int64_t least = leat_axis_rank(axis);
     LEAT_REQUIRE(p.rank < 0 || p.rank >= least, INVALID_ARGUMENT,
                  "Shape must be at least rank %" PRId64 " but is rank %d", least, p.rank);
@@ -33,7 +34,7 @@ static leat_status gather_shape(leat_infer *c)
 {
     leat_shape p;
     LEAT_TRY(leat_infer_rank_at_least(c, 0, 1, &p));
-    return picked(c, 0, 0);
+    return picked(c, leat_infer_in(c, 0), 0, 0);
 }
 
 static leat_status gather_v2_shape(leat_infer *c)
@@ -43,19 +44,27 @@ static leat_status gather_v2_shape(leat_infer *c)
     LEAT_TRY(leat_infer_rank_at_least(c, 0, 1, &p));
     LEAT_TRY(leat_infer_rank(c, 2, 0, &unused));
     if (leat_infer_int(c, 2, &axis))
-        return picked(c, axis, batch);
+        return picked(c, p, axis, batch);
     batch += batch < 0 ? ix.rank : 0;
     if (p.rank >= 0 && ix.rank >= 0 && batch >= 0 && batch <= ix.rank)
         leat_infer_out(c, 0, leat_shape_unknown_dims(p.rank + ix.rank - 1 - (int)batch));
     return NULL;
 }
 
-/* Along axis 0: the rows of dy at indices. */
-static leat_status rows_grad(leat_grad *g)
+static leat_status resource_gather_shape(leat_infer *c)
+{
+    leat_shape var;
+    LEAT_TRY(leat_infer_variable(c, &var));
+    int64_t batch = leat_node_int(leat_infer_node(c), "batch_dims");
+    LEAT_REQUIRE(batch >= 0, INVALID_ARGUMENT, "batch_dims is negative (%" PRId64 ")", batch);
+    return picked(c, var, batch, batch);
+}
+
+/* Along axis 0 of params of this shape: the rows of dy at indices. */
+static leat_status rows_at_indices(leat_grad *g, leat_out shape)
 {
     leat_graph *graph = leat_grad_graph(g);
-    leat_out params = leat_grad_input(g, 0), indices = leat_grad_input(g, 1);
-    leat_out shape = leat_shape_of(params), zero = leat_scalar(graph, LEAT_INT32, 0);
+    leat_out indices = leat_grad_input(g, 1), zero = leat_scalar(graph, LEAT_INT32, 0);
     leat_out size = leat_expand_dims(leat_size_of(indices), zero);
     leat_out tail = leat_slice(shape, leat_ints(graph, 1), leat_ints(graph, -1));
     leat_out values_shape = leat_concat(((leat_out[]){size, tail}), 2, zero);
@@ -63,6 +72,16 @@ static leat_status rows_grad(leat_grad *g)
                             .indices = leat_reshape(indices, size),
                             .dense_shape = shape};
     return leat_grad_in_value(g, 0, rows);
+}
+
+static leat_status rows_grad(leat_grad *g)
+{
+    return rows_at_indices(g, leat_shape_of(leat_grad_input(g, 0)));
+}
+
+static leat_status resource_gather_grad(leat_grad *g)
+{
+    return rows_at_indices(g, LEAT_OP1("VariableShape", leat_grad_input(g, 0)));
 }
 
 /* x[from:from + n] of a vector; n NULL: to the end. */
@@ -156,5 +175,13 @@ const leat_op_def leat_ops_gather[] = {
      .attrs = "batch_dims: int = 0; Tparams: type; Tindices: {int32, int64}; Taxis: {int32, int64}",
      .shape = gather_v2_shape,
      .grad = gather_v2_grad},
+    {.name = "ResourceGather",
+     .inputs = "resource: resource, indices: Tindices",
+     .outputs = "output: dtype",
+     .attrs = "batch_dims: int = 0; validate_indices: bool = true; dtype: type; "
+              "Tindices: {int32, int64}",
+     .shape = resource_gather_shape,
+     .grad = resource_gather_grad,
+     .flags = LEAT_OP_STATEFUL},
     {0},
 };

@@ -1,5 +1,5 @@
 /* scatter.c -- ops on rows of a variable chosen by indices: ScatterUpdate, ScatterNdUpdate and
- * their kin, in reference and handle form; ResourceGather. */
+ * their kin, in reference and handle form. */
 #include <leat/extend.h>
 #include <leat/ops.h>
 
@@ -21,22 +21,12 @@ static leat_status sub_shape(const leat_shape *s, int begin, int end, leat_shape
     return NULL;
 }
 
-static leat_shape joined(const leat_shape *a, const leat_shape *b)
-{
-    if (a->rank < 0 || b->rank < 0 || a->rank + b->rank > LEAT_MAX_RANK)
-        return leat_shape_unknown();
-    leat_shape s = *a;
-    for (int i = 0; i < b->rank; i++)
-        s.dim[s.rank++] = b->dim[i];
-    return s;
-}
-
 /* updates are indices.shape + var.shape[1:], or a scalar. */
 static leat_status check_rows(leat_infer *c, const leat_shape *var)
 {
-    leat_shape indices = leat_infer_in(c, 1), updates = leat_infer_in(c, 2), row, both;
-    LEAT_TRY(sub_shape(var, 1, -1, &row));
-    both = joined(&indices, &row);
+    leat_shape indices = leat_infer_in(c, 1), updates = leat_infer_in(c, 2);
+    LEAT_REQUIRE(var->rank != 0, INVALID_ARGUMENT, "Shape must be at least rank 1 but is rank 0");
+    leat_shape both = leat_shape_concat(&indices, var, 1);
     return updates.rank == 0 ? NULL : leat_shape_merge(&updates, &both, &both);
 }
 
@@ -115,38 +105,6 @@ static leat_status resource_scatter_nd_shape(leat_infer *c)
     return var.rank == 0 ? NULL : check_nd(c, &var); /* the kernel says what is wrong */
 }
 
-static leat_status gather_shape(leat_infer *c)
-{
-    leat_shape var, indices = leat_infer_in(c, 1), batch, picked, row;
-    LEAT_TRY(leat_infer_variable(c, &var));
-    int64_t dims = leat_node_int(leat_infer_node(c), "batch_dims");
-    LEAT_REQUIRE(dims >= 0, INVALID_ARGUMENT, "batch_dims is negative (%lld)", (long long)dims);
-    LEAT_REQUIRE(dims < LEAT_MAX_RANK, INVALID_ARGUMENT,
-                 "Shape must be at least rank %lld but is rank %d", (long long)dims + 1, var.rank);
-    LEAT_TRY(sub_shape(&var, 0, (int)dims, &batch));
-    LEAT_TRY(sub_shape(&var, (int)dims + 1, -1, &row));
-    LEAT_TRY(sub_shape(&indices, (int)dims, -1, &picked));
-    leat_shape s = joined(&batch, &picked);
-    leat_infer_out(c, 0, joined(&s, &row));
-    return NULL;
-}
-
-/* Rows of the variable: the gradients of what was picked, at indices. */
-static leat_status gather_grad(leat_grad *g)
-{
-    leat_graph *graph = leat_grad_graph(g);
-    leat_out indices = leat_grad_input(g, 1);
-    leat_out shape = LEAT_OP1("VariableShape", leat_grad_input(g, 0));
-    leat_out zero = leat_scalar(graph, LEAT_INT32, 0);
-    leat_out size = leat_expand_dims(leat_size_of(indices), zero);
-    leat_out row = leat_slice(shape, leat_ints(graph, 1), leat_ints(graph, -1));
-    leat_out values_shape = leat_concat(((leat_out[]){size, row}), 2, zero);
-    leat_grad_value rows = {.value = leat_reshape(leat_grad_out(g, 0), values_shape),
-                            .indices = leat_reshape(indices, size),
-                            .dense_shape = shape};
-    return leat_grad_in_value(g, 0, rows);
-}
-
 #define SCATTER(op, types, locking, gradient)                                                      \
     {                                                                                              \
         .name = "Scatter" op, .inputs = "ref: Ref(T), indices: Tindices, updates: T",              \
@@ -194,13 +152,5 @@ const leat_op_def leat_ops_scatter[] = {
     SCATTER_ND("Update", "type", "true"),
     SCATTER_ND("Add", "numbertype", "false"),
     SCATTER_ND("Sub", "numbertype", "false"),
-    {.name = "ResourceGather",
-     .inputs = "resource: resource, indices: Tindices",
-     .outputs = "output: dtype",
-     .attrs = "batch_dims: int = 0; validate_indices: bool = true; dtype: type; "
-              "Tindices: {int32, int64}",
-     .shape = gather_shape,
-     .grad = gather_grad,
-     .flags = LEAT_OP_STATEFUL},
     {0},
 };
