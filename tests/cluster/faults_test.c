@@ -1,6 +1,5 @@
 /* faults_test.c -- what may go wrong around a step: a task started twice, a task of another
- * cluster, a client that vanishes, a task that stands still, a task that was started again; and
- * what stays when thousands of steps have gone. */
+ * cluster, a client that vanishes, a task that stands still, a task that was started again. */
 #include "test.h"
 
 #include <arpa/inet.h>
@@ -215,52 +214,6 @@ static void started_again(void)
     leat_cluster_free(c);
 }
 
-static long resident_kb(pid_t p)
-{
-    char path[64], line[200];
-    long kb = 0;
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)p);
-    FILE *f = fopen(path, "r");
-    while (f && fgets(line, sizeof(line), f))
-        if (sscanf(line, "VmRSS: %ld", &kb) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return kb;
-}
-
-/* LEAT_STEPS=100000 runs as many. */
-static void memory_is_flat(void)
-{
-    const char *text = getenv("LEAT_STEPS");
-    int steps = text ? atoi(text) : 3000;
-    leat_cluster *c = ps_and_worker();
-    pid_t ps = spawn(c, "ps"), worker = spawn(c, "worker");
-    model m = make_model();
-    leat_out y;
-    leat_with_device(m.g, "/job:worker/task:0") y = leat_neg(m.more);
-    leat_session *s = open_on(c, &m);
-    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(m.init)));
-    long before[2] = {0};
-    for (int i = 0; i < steps; i++) {
-        CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(y)));
-        if (i == steps / 3) {
-            before[0] = resident_kb(ps);
-            before[1] = resident_kb(worker);
-        }
-    }
-    long grown[2] = {resident_kb(ps) - before[0], resident_kb(worker) - before[1]};
-    printf("after %d steps: ps %+ld KB, worker %+ld KB\n", steps, grown[0], grown[1]);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    CHECK(grown[0] < 4096 && grown[1] < 4096);
-#endif
-    leat_session_close(s);
-    leat_graph_free(m.g);
-    kill_task(ps);
-    kill_task(worker);
-    leat_cluster_free(c);
-}
-
 /* A test leaves threads in this process, which fork does not take along: each in a child. */
 static void apart(void (*test)(void))
 {
@@ -286,11 +239,10 @@ APART(wrong_spec)
 APART(client_vanishes)
 APART(stands_still)
 APART(started_again)
-APART(memory_is_flat)
 
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"started_twice", started_twice_apart}, {"wrong_spec", wrong_spec_apart},
                {"client_vanishes", client_vanishes_apart}, {"stands_still", stands_still_apart},
-               {"started_again", started_again_apart}, {"memory_is_flat", memory_is_flat_apart});
+               {"started_again", started_again_apart});
 }

@@ -131,6 +131,24 @@ class Cluster(object):
         for job, i in list(self.process):
             self.kill(job, i)
 
+    def end(self):
+        """Asks Leat's servers to end, so that sanitizers look for leaks. What was wrong, or None."""
+        wrong = ""
+        mine = [k for k, p in self.process.items() if self.jobs[k[0]][k[1]] == "leat"]
+        for k in mine:
+            self.process[k].terminate()
+        for k in mine:
+            try:
+                code = self.process[k].wait(30)
+            except subprocess.TimeoutExpired:
+                code = "none, 30 s after SIGTERM"
+            with open(self.log(*k), errors="replace") as f:
+                text = f.read()
+            if code or "Sanitizer" in text or "runtime error:" in text:
+                wrong += "%s %d ended with exit code %s\n%s\n" % (k + (code, text[-6000:]))
+        self.stop()
+        return wrong or None
+
     def session(self, job="worker", i=0, **config):
         """A session whose operations end after 25 s unless told otherwise."""
         config.setdefault("operation_timeout_in_ms", 25000)
@@ -267,6 +285,14 @@ def _chosen(words):
     return sorted(chosen, key=lambda x: order.index(x[0][1]))
 
 
+def _end(cluster):
+    """Ends its servers; 1 if one of them did not end well."""
+    wrong = cluster.end()
+    if wrong:
+        print("FAIL %s\n%s" % (tensorflow.__version__, wrong.rstrip()), flush=True)
+    return 1 if wrong else 0
+
+
 def main(words):
     """Runs the cases whose name has one of the words; all without words."""
     cluster, jobs, failed, ran = None, None, 0, 0
@@ -274,7 +300,7 @@ def main(words):
     for (fn, want, limit, fresh), name in _chosen(words):
         begin = time.time()
         if cluster and (fresh or jobs != want):
-            cluster.stop()
+            failed += _end(cluster)
             cluster = None
         if not cluster:
             cluster, jobs = Cluster(**want), want
@@ -294,9 +320,10 @@ def main(words):
             failed += 1
             print(wrong.rstrip() + "\n" + cluster.words(), flush=True)
         if wrong or fresh or len(cluster.process) < sum(len(k) for k in want.values()):
+            failed += _end(cluster) if not wrong else 0
             cluster.stop()
             cluster = None
     if cluster:
-        cluster.stop()
+        failed += _end(cluster)
     print("%s: %d cases, %d failed" % (version, ran, failed), flush=True)
     return 1 if failed or not ran else 0
