@@ -22,11 +22,23 @@ static leat_status of_handle(leat_infer *c)
     return leat_infer_rank(c, 0, 0, &s);
 }
 
+/* The table that this op is on, if it is in the same graph; else NULL. */
+static const leat_node *table_of(leat_infer *c)
+{
+    const leat_node *t = leat_node_input(leat_infer_node(c), 0).node;
+    return t && leat_node_has(t, "value_dtype") ? t : NULL;
+}
+
+static bool is_dense(const leat_node *t)
+{
+    return t && leat_node_has(t, "max_load_factor");
+}
+
 /* The shape of a value, if the table is in the same graph. */
 static leat_shape value_shape(leat_infer *c)
 {
-    const leat_node *t = leat_node_input(leat_infer_node(c), 0).node;
-    if (!t || !leat_node_has(t, "value_dtype") || strncmp(leat_node_op(t), "Mutable", 7) != 0)
+    const leat_node *t = table_of(c);
+    if (!t || strncmp(leat_node_op(t), "Mutable", 7) != 0)
         return leat_shape_unknown();
     return leat_node_has(t, "value_shape") ? leat_node_shape(t, "value_shape") : leat_shape();
 }
@@ -50,6 +62,15 @@ static leat_status find_v2_shape(leat_infer *c)
     LEAT_TRY(of_handle(c));
     LEAT_TRY(default_value(c));
     leat_shape keys = leat_infer_in(c, 1), value = value_shape(c);
+    if (is_dense(table_of(c))) { /* a key may be a vector: keys end with its shape */
+        leat_shape key = leat_out_shape(leat_node_input(table_of(c), 0));
+        if (key.rank < 0 || keys.rank < 0)
+            return NULL;
+        LEAT_REQUIRE(keys.rank >= key.rank, INVALID_ARGUMENT,
+                     "Expected keys to have suffix %s but saw shape: %s", leat_shape_show(&key).s,
+                     leat_shape_show(&keys).s);
+        keys.rank -= key.rank;
+    }
     leat_infer_out(c, 0, leat_shape_concat(&keys, &value, 0));
     return NULL;
 }
@@ -83,6 +104,8 @@ static leat_status export_shape(leat_infer *c)
 static leat_status export_v2_shape(leat_infer *c)
 {
     LEAT_TRY(of_handle(c));
+    if (is_dense(table_of(c)))
+        return NULL; /* matrices of buckets */
     leat_shape keys = leat_shape_unknown_dims(1), value = value_shape(c);
     leat_infer_out(c, 0, keys);
     leat_infer_out(c, 1, leat_shape_concat(&keys, &value, 0));
@@ -155,6 +178,14 @@ const leat_op_def leat_ops_lookup[] = {
     TABLE("HashTable", ""),
     TABLE("MutableHashTable", ""),
     TABLE("MutableHashTableOfTensors", "; value_shape: shape = {}"),
+    {.name = "MutableDenseHashTableV2",
+     .inputs = "empty_key: key_dtype, deleted_key: key_dtype",
+     .outputs = "table_handle: resource",
+     .attrs = TABLE_ATTRS "; value_shape: shape = {}; initial_num_buckets: int = 131072; "
+                          "max_load_factor: float = 0.8",
+     .shape = leat_shape_scalar,
+     .grad = leat_grad_none,
+     .flags = LEAT_OP_STATEFUL},
     ON_TABLE("InitializeTable", ", keys: Tkey, values: Tval", NULL, "Tkey: type; Tval: type",
              initialize_shape, initialize_v2_shape, leat_grad_none),
     ON_TABLE("InitializeTableFromTextFile", ", filename: string", NULL,

@@ -110,6 +110,71 @@ static void once(void)
     end();
 }
 
+static leat_out on(const char *op, leat_out t, leat_out keys, leat_out values)
+{
+    return leat_op(g, op, leat_in(t), leat_in(keys), leat_in(values));
+}
+
+static leat_out dense(leat_out empty, leat_out deleted, int buckets)
+{
+    return leat_op(g, "MutableDenseHashTableV2", leat_in(empty), leat_in(deleted),
+                   leat_attr_type("value_dtype", LEAT_FLOAT),
+                   leat_attr_int("initial_num_buckets", buckets));
+}
+
+/* It grows from 4 buckets; deleted keys are used again; what is exported can be imported. */
+static void dense_scalars(void)
+{
+    begin();
+    leat_out empty = leat_scalar(g, LEAT_INT64, 0), deleted = leat_scalar(g, LEAT_INT64, -1);
+    leat_out t = dense(empty, deleted, 4), again = dense(empty, deleted, 4);
+    CHECK_OK(leat_graph_status(g));
+    leat_out two = leat_int_vector_at(LEAT_AT, g, LEAT_INT64, ((int64_t[]){7, 11}), 2);
+    leat_out more = leat_int_vector_at(LEAT_AT, g, LEAT_INT64, ((int64_t[]){15, 8}), 2);
+    CHECK_OK(run(on("LookupTableInsertV2", t, two, floats(1, 2))));
+    CHECK_OK(run(on("LookupTableInsertV2", t, more, floats(3, 4))));
+    check_value(find(t, two, -1), "[1 2]");
+    check_value(find(t, more, -1), "[3 4]");
+    check_value(leat_op(g, "LookupTableSizeV2", leat_in(t)), "4");
+    CHECK_OK(run(leat_op(g, "LookupTableRemoveV2", leat_in(t), leat_in(two))));
+    check_value(find(t, two, -1), "[-1 -1]");
+    check_value(leat_op(g, "LookupTableSizeV2", leat_in(t)), "2");
+    leat_out out =
+        leat_op(g, "LookupTableExportV2", leat_in(t), leat_attr_type("Tkeys", LEAT_INT64),
+                leat_attr_type("Tvalues", LEAT_FLOAT));
+    check_value(out, "[[15][8][0][-1][0][0][0][-1]]");
+    CHECK_OK(run(on("LookupTableImportV2", again, out, leat_output(out, 1))));
+    check_value(find(again, more, -1), "[3 4]");
+    CHECK_ERROR(run(find(t, leat_ints(g, 1), -1)), INVALID_ARGUMENT, "Signature mismatch");
+    leat_out wrong = leat_int_vector_at(LEAT_AT, g, LEAT_INT64, ((int64_t[]){0}), 1);
+    CHECK_ERROR(run(find(t, wrong, -1)), INVALID_ARGUMENT, "Using the empty_key as a table key");
+    CHECK_ERROR(run(dense(empty, empty, 4)), INVALID_ARGUMENT, "keys cannot be equal");
+    CHECK_ERROR(run(dense(empty, deleted, 6)), INVALID_ARGUMENT, "a power of 2, got: 6");
+    CHECK_ERROR(run(on("LookupTableImportV2", t, two, two)), INVALID_ARGUMENT, "");
+    end();
+}
+
+/* Keys of two words each. */
+static void dense_vectors(void)
+{
+    begin();
+    leat_out t = dense(words("", ""), words("-", ""), 8);
+    leat_out keys = leat_reshape_to(words("a", "b"), leat_shape(1, 2));
+    leat_out others = leat_reshape_to(words("b", "a"), leat_shape(1, 2));
+    leat_out one = leat_reshape_to(leat_scalar(g, LEAT_FLOAT, 5), leat_shape(1));
+    CHECK_OK(run(on("LookupTableInsertV2", t, keys, one)));
+    check_value(find(t, keys, -1), "[5]");
+    check_value(find(t, others, -1), "[-1]");
+    leat_out out =
+        leat_op(g, "LookupTableExportV2", leat_in(t), leat_attr_type("Tkeys", LEAT_STRING),
+                leat_attr_type("Tvalues", LEAT_FLOAT));
+    check_value(leat_output(out, 1), "[[0][0][0][0][0][5][0][0]]"); /* TensorFlow's bucket */
+    CHECK_ERROR(run(on("LookupTableInsertV2", t, leat_reshape_to(words("a", "b"), leat_shape(2, 1)),
+                       floats(1, 2))),
+                INVALID_ARGUMENT, "must end with the table's key shape [2]");
+    end();
+}
+
 static leat_out from_file(const char *text, leat_dtype value, int key_index, int value_index)
 {
     char path[600];
@@ -156,5 +221,6 @@ static void files(void)
 
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"changing", changing}, {"once", once}, {"files", files});
+    return RUN(argc, argv, {"changing", changing}, {"once", once}, {"dense_scalars", dense_scalars},
+               {"dense_vectors", dense_vectors}, {"files", files});
 }

@@ -24,8 +24,9 @@ static void accumulator_free(void *resource)
 static const leat_resource_type accumulator_type = {"N10tensorflow26ConditionalAccumulatorBaseE",
                                                     accumulator_free};
 
-static leat_status make(const leat_node *n, const char *name, leat_resource **out)
+static leat_status make(leat_kernel *k, const char *name, leat_resource **out)
 {
+    const leat_node *n = leat_kernel_node(k);
     leat_accumulator *a = leat_new(leat_accumulator);
     leat_resource_init(&a->base, &accumulator_type);
     pthread_mutex_init(&a->lock, NULL);

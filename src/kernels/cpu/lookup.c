@@ -1,5 +1,6 @@
 /* lookup.c -- tables from keys (int32, int64, strings) to values: HashTable, which is filled once,
- * MutableHashTable and MutableHashTableOfTensors; finding, inserting, taking out and in. */
+ * MutableHashTable and MutableHashTableOfTensors; finding, inserting, taking out and in.
+ * MutableDenseHashTable goes through here, too, but keeps its pairs in lookup_dense.c. */
 #include "kernels/cpu/lookup.h"
 
 #include <pthread.h>
@@ -8,6 +9,7 @@
 #include "core/alloc.h"
 #include "core/element.h"
 #include "core/map.h"
+#include "kernels/cpu/lookup_dense.h"
 
 typedef struct table {
     leat_resource base;
@@ -18,6 +20,7 @@ typedef struct table {
     leat_map values;        /* key -> row */
     bool once;              /* filled once and for all, */
     bool filled;            /* which has happened */
+    leat_dense *dense;      /* holds the pairs instead of values; or NULL */
 } table;
 
 typedef struct row {
@@ -46,6 +49,7 @@ static void table_free(void *resource)
 {
     table *t = resource;
     clear(t);
+    leat_dense_free(t->dense);
     pthread_mutex_destroy(&t->lock);
     free(t->name);
     free(t);
@@ -53,10 +57,14 @@ static void table_free(void *resource)
 
 static const leat_resource_type table_type = {"N10tensorflow6lookup15LookupInterfaceE", table_free};
 
-static leat_status make(const leat_node *n, const char *name, leat_resource **out)
+static leat_status make(leat_kernel *k, const char *name, leat_resource **out)
 {
+    const leat_node *n = leat_kernel_node(k);
     leat_shape shape = {0};
-    if (leat_node_has(n, "value_shape")) {
+    leat_dense *dense = NULL;
+    if (leat_kernel_inputs(k)) {
+        LEAT_TRY(leat_dense_new(n, leat_kernel_in(k, 0), leat_kernel_in(k, 1), &dense));
+    } else if (leat_node_has(n, "value_shape")) {
         shape = leat_node_shape(n, "value_shape");
         LEAT_REQUIRE(shape.rank == 1 && leat_shape_known(&shape), INVALID_ARGUMENT,
                      "Default value must be a vector, got shape %s", leat_shape_show(&shape).s);
@@ -68,6 +76,7 @@ static leat_status make(const leat_node *n, const char *name, leat_resource **ou
     t->key_type = leat_node_type(n, "key_dtype");
     t->value_type = leat_node_type(n, "value_dtype");
     t->value_shape = shape;
+    t->dense = dense;
     t->once = strncmp(leat_node_op(n), "HashTable", 9) == 0;
     *out = &t->base;
     return NULL;
@@ -179,6 +188,8 @@ static leat_status find(leat_kernel *k, table *t)
 {
     LEAT_TRY(
         leat_kernel_signature(k, (leat_dtype[]){t->key_type, t->value_type}, 2, &t->value_type, 1));
+    if (t->dense)
+        return leat_dense_find(k, t->dense);
     const leat_tensor *keys = leat_kernel_in(k, 1), *otherwise = leat_kernel_in(k, 2);
     LEAT_REQUIRE(leat_shape_equal(&otherwise->shape, &t->value_shape), INVALID_ARGUMENT,
                  "Expected shape %s for default value, got %s", leat_shape_show(&t->value_shape).s,
@@ -199,9 +210,13 @@ static leat_status find(leat_kernel *k, table *t)
     return NULL;
 }
 
+static leat_status check_types(leat_kernel *k, const table *t)
+{
+    return leat_kernel_signature(k, (leat_dtype[]){t->key_type, t->value_type}, 2, NULL, 0);
+}
+
 static leat_status check_pairs(leat_kernel *k, const table *t)
 {
-    LEAT_TRY(leat_kernel_signature(k, (leat_dtype[]){t->key_type, t->value_type}, 2, NULL, 0));
     const leat_tensor *keys = leat_kernel_in(k, 1), *values = leat_kernel_in(k, 2);
     leat_shape shape;
     LEAT_TRY(values_shape(t, &keys->shape, &shape));
@@ -249,6 +264,9 @@ leat_status leat_lookup_fill(leat_resource *r, const leat_tensor *keys, const le
 
 static leat_status insert(leat_kernel *k, table *t)
 {
+    LEAT_TRY(check_types(k, t));
+    if (t->dense)
+        return leat_dense_insert(k, t->dense);
     LEAT_TRY(check_pairs(k, t));
     LEAT_REQUIRE(!t->once, UNIMPLEMENTED,
                  "Insert not supported by InitializableLookupTable implementations");
@@ -257,6 +275,9 @@ static leat_status insert(leat_kernel *k, table *t)
 
 static leat_status import(leat_kernel *k, table *t)
 {
+    LEAT_TRY(check_types(k, t));
+    if (t->dense)
+        return leat_dense_import(k, t->dense);
     LEAT_TRY(check_pairs(k, t));
     if (t->once)
         return fill_once(t, leat_kernel_in(k, 1), leat_kernel_in(k, 2));
@@ -268,7 +289,7 @@ static leat_status initialize(leat_kernel *k, table *t)
 {
     const leat_tensor *keys = leat_kernel_in(k, 1), *values = leat_kernel_in(k, 2);
     LEAT_REQUIRE(t->once, INVALID_ARGUMENT, "Table %s is not initializable", t->name);
-    LEAT_TRY(leat_kernel_signature(k, (leat_dtype[]){t->key_type, t->value_type}, 2, NULL, 0));
+    LEAT_TRY(check_types(k, t));
     LEAT_REQUIRE(keys->shape.rank == 1, INVALID_ARGUMENT,
                  "Keys must be a vector, but received shape%s", leat_shape_show(&keys->shape).s);
     LEAT_REQUIRE(values->shape.rank == 1, INVALID_ARGUMENT,
@@ -283,6 +304,8 @@ static leat_status initialize(leat_kernel *k, table *t)
 static leat_status take_out(leat_kernel *k, table *t)
 {
     LEAT_TRY(leat_kernel_signature(k, &t->key_type, 1, NULL, 0));
+    if (t->dense)
+        return leat_dense_remove(k, t->dense);
     LEAT_REQUIRE(!t->once, UNIMPLEMENTED,
                  "Remove not supported by InitializableLookupTable implementations");
     const leat_tensor *keys = leat_kernel_in(k, 1);
@@ -298,13 +321,15 @@ static leat_status size(leat_kernel *k, table *t)
 {
     leat_tensor *y;
     LEAT_TRY(leat_kernel_out(k, 0, &(leat_shape){0}, &y));
-    AT(int64_t, y)[0] = (int64_t)t->values.n;
+    AT(int64_t, y)[0] = t->dense ? leat_dense_size(t->dense) : (int64_t)t->values.n;
     return NULL;
 }
 
 static leat_status export(leat_kernel *k, table *t)
 {
     LEAT_TRY(leat_kernel_signature(k, NULL, 0, (leat_dtype[]){t->key_type, t->value_type}, 2));
+    if (t->dense)
+        return leat_dense_export(k, t->dense);
     leat_shape vector = leat_shape((int64_t)t->values.n), shape;
     leat_tensor *keys, *values;
     LEAT_TRY(values_shape(t, &vector, &shape));
@@ -350,6 +375,7 @@ ON_TABLE(export)
 #define TABLE(name)                                                                                \
     TABLE_OF(name, LEAT_T(INT32), COMMON), TABLE_OF(name, LEAT_T(INT64), COMMON | LEAT_T(INT64)),  \
         TABLE_OF(name, LEAT_T(STRING), COMMON | LEAT_T(INT64) | LEAT_T(BOOL))
+#define DENSE (LEAT_T(FLOAT) | LEAT_T(DOUBLE) | LEAT_T(INT32))
 const leat_kernel_def leat_cpu_lookup[] = {
     TABLE("HashTable"),
     TABLE("HashTableV2"),
@@ -357,6 +383,9 @@ const leat_kernel_def leat_cpu_lookup[] = {
     TABLE("MutableHashTableV2"),
     TABLE("MutableHashTableOfTensors"),
     TABLE("MutableHashTableOfTensorsV2"),
+    TABLE_OF("MutableDenseHashTableV2", LEAT_T(INT32), DENSE),
+    TABLE_OF("MutableDenseHashTableV2", LEAT_T(INT64) | LEAT_T(STRING),
+             DENSE | LEAT_T(INT64) | LEAT_T(BOOL)),
     {.op = "InitializeTable", .run = initialize_run},
     {.op = "InitializeTableV2", .run = initialize_run},
     {.op = "LookupTableFind", .run = find_run},

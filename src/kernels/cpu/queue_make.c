@@ -154,10 +154,10 @@ static void queue_free(void *resource)
 
 const leat_resource_type leat_queue_type = {"N10tensorflow14QueueInterfaceE", queue_free};
 
-static leat_status make(const leat_node *n, const char *name, leat_resource **out)
+static leat_status make(leat_kernel *k, const char *name, leat_resource **out)
 {
     wish w;
-    read_wish(n, &w);
+    read_wish(leat_kernel_node(k), &w);
     leat_status s = check_wish(&w);
     if (s) {
         wish_release(&w);

@@ -38,6 +38,7 @@ void leat_resource_op_release(void *state)
 /* ---- Making ---- */
 
 typedef struct make_args {
+    leat_kernel *kernel;
     const leat_node *node;
     leat_resources *where;
     const char *container, *name;
@@ -47,7 +48,7 @@ typedef struct make_args {
 static leat_status make(void *arg, leat_resource **out)
 {
     make_args *m = arg;
-    return m->maker->make(m->node, m->name, out);
+    return m->maker->make(m->kernel, m->name, out);
 }
 
 /* What has no shared_name goes by the node's, and is the session's own. */
@@ -117,7 +118,7 @@ static leat_status give_ref(leat_kernel *k, const make_args *m, leat_resource *r
 
 static leat_status first_run(leat_kernel *k, const leat_resource_maker *maker)
 {
-    make_args m = {.node = leat_kernel_node(k), .maker = maker};
+    make_args m = {.kernel = k, .node = leat_kernel_node(k), .maker = maker};
     leat_resource *r;
     LEAT_TRY(names(k, &m));
     LEAT_TRY(leat_resources_find_or_make(m.where, m.container, m.name, maker->type, make, &m, &r));

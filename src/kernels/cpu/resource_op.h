@@ -16,8 +16,8 @@ void leat_resource_op_release(void *state);
 
 typedef struct leat_resource_maker {
     const leat_resource_type *type;
-    /* Made with this name, from the attributes of n. */
-    leat_status (*make)(const leat_node *n, const char *name, leat_resource **out);
+    /* Made with this name, from the attributes of k's node, and its inputs if it has some. */
+    leat_status (*make)(leat_kernel *k, const char *name, leat_resource **out);
     /* Another node has made r: is it what n asks for? */
     leat_status (*check)(const leat_node *n, const leat_resource *r);
 } leat_resource_maker;
