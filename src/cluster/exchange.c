@@ -75,8 +75,14 @@ leat_exchanges *leat_exchanges_new(const char *task, leat_device *const *devices
     all->n_devices = n_devices;
     all->peers = peers;
     all->by_step = leat_new(leat_map);
+    leat_rpc_log_init(&all->log);
     pthread_mutex_init(&all->lock, NULL);
     return all;
+}
+
+leat_rpc_log *leat_exchanges_log(leat_exchanges *all)
+{
+    return &all->log;
 }
 
 void leat_exchanges_free(leat_exchanges *all)
@@ -88,6 +94,7 @@ void leat_exchanges_free(leat_exchanges *all)
     leat_status_free(why);
     leat_map_release(all->by_step);
     free(all->by_step);
+    leat_rpc_log_release(&all->log);
     pthread_mutex_destroy(&all->lock);
     free(all);
 }

@@ -37,6 +37,8 @@ void leat_exchange_close(leat_exchange *x);
 void leat_exchange_drop(leat_exchanges *all, int64_t step, leat_status why);
 void leat_exchange_drop_all(leat_exchanges *all, leat_status why);
 
+struct leat_rpc_log *leat_exchanges_log(leat_exchanges *all); /* what was fetched: rpc_log.h */
+
 /* Answers RecvTensor and RecvTensors. */
 void leat_exchange_serve(leat_exchanges *all, leat_asked *a, const leat_incoming *in);
 void leat_exchange_serve_many(leat_exchanges *all, leat_asked *a, const leat_incoming *in);

@@ -10,8 +10,21 @@ static leat_asking *asking_new(leat_exchange *x)
 {
     leat_asking *a = leat_new(leat_asking);
     a->x = x;
+    a->asked_at = leat_rpc_log_now();
     atomic_fetch_add(&x->refs, 1);
     return a;
+}
+
+/* The log may have been turned on since it was asked: masters do not wait for the answer to that.
+ * sent_at: when the sender began, if it said so; the time before that was waiting. */
+static void log_tensor(const leat_asking *a, const char *key, const leat_tensor *t, int64_t sent_at)
+{
+    if (!leat_rpc_log_on(&a->x->all->log))
+        return;
+    int64_t end = leat_rpc_log_now(), start = a->asked_at;
+    if (sent_at > start)
+        start = sent_at < end ? sent_at : end;
+    leat_rpc_log_add(&a->x->all->log, a->x->step, key, (int64_t)leat_tensor_bytes(t), start, end);
 }
 
 static void asking_free(leat_asking *a)
@@ -19,6 +32,7 @@ static void asking_free(leat_asking *a)
     if (a->group)
         leat_rendezvous_group_unref(a->group);
     leat_exchange_unref(a->x);
+    free(a->key);
     free(a);
 }
 
@@ -59,7 +73,7 @@ static void call(leat_asking *a, leat_peer *peer, const char *method, leat_outgo
 
 /* ---- One tensor ---- */
 
-static leat_status read_one(const leat_incoming *in, leat_tensor **t, bool *dead)
+static leat_status read_one(const leat_incoming *in, leat_tensor **t, bool *dead, int64_t *sent_at)
 {
     leat_cursor c = leat_cursor_of(in);
     leat_wire_field f;
@@ -67,6 +81,8 @@ static leat_status read_one(const leat_incoming *in, leat_tensor **t, bool *dead
     while (leat_next_field(&c, &f, &s)) {
         if (f.number == 2)
             *dead = f.value != 0;
+        else if (f.number == 3)
+            *sent_at = (int64_t)f.value;
         else if (f.number == 1 && !*t)
             LEAT_TRY(leat_get_tensor(&f, t));
     }
@@ -80,9 +96,12 @@ static void one_came(void *arg, leat_status s, const leat_incoming *in)
     leat_asking *a = arg;
     leat_tensor *t = NULL;
     bool dead = false;
+    int64_t sent_at = 0;
     delist(a);
     if (!s)
-        s = read_one(in, &t, &dead);
+        s = read_one(in, &t, &dead, &sent_at);
+    if (!s && !dead)
+        log_tensor(a, a->key, t, sent_at);
     if (s || dead) {
         leat_tensor_unref(t);
         t = NULL;
@@ -100,6 +119,7 @@ void leat_exchange_ask_one(leat_exchange *x, leat_peer *peer, const char *key, l
     leat_asking *a = asking_new(x);
     a->fn = fn;
     a->arg = arg;
+    a->key = leat_xstrdup(key);
     leat_outgoing o = {0};
     leat_put_int(&o.text, 1, x->step);
     leat_put_text(&o.text, 2, key);
@@ -108,9 +128,10 @@ void leat_exchange_ask_one(leat_exchange *x, leat_peer *peer, const char *key, l
 
 /* ---- A group ---- */
 
-static leat_status hand_out(leat_exchange *x, const leat_rendezvous_group *g,
-                            const leat_incoming *in)
+static leat_status hand_out(const leat_asking *a, const leat_incoming *in)
 {
+    leat_exchange *x = a->x;
+    const leat_rendezvous_group *g = a->group;
     leat_cursor c = leat_cursor_of(in);
     leat_wire_field f;
     leat_status s;
@@ -123,6 +144,8 @@ static leat_status hand_out(leat_exchange *x, const leat_rendezvous_group *g,
                      g->n);
         if (f.number == 1)
             LEAT_TRY(leat_get_tensor(&f, &t));
+        if (t)
+            log_tensor(a, g->keys[at].text, t, 0);
         LEAT_TRY(x->table->ops->send(x->table, &g->keys[at++], t, t == NULL));
     }
     LEAT_TRY(s);
@@ -138,7 +161,7 @@ static void group_came(void *arg, leat_status s, const leat_incoming *in)
     leat_arrivals_begin(&waiting);
     delist(a);
     if (!s)
-        s = hand_out(a->x, a->group, in);
+        s = hand_out(a, in);
     if (s)
         a->x->table->ops->abort(a->x->table, s);
     leat_status_free(s);

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "cluster/exchange.h"
+#include "cluster/rpc_log.h"
 
 struct leat_exchange {
     leat_rendezvous base;
@@ -28,6 +29,7 @@ struct leat_exchanges {
     leat_device *const *devices;
     int n_devices;
     leat_peers *peers;
+    leat_rpc_log log;     /* of what was fetched */
     pthread_mutex_t lock; /* guards by_step; before an exchange's */
     struct leat_map *by_step;
 };
@@ -37,7 +39,9 @@ typedef struct leat_asking {
     leat_exchange *x; /* a reference */
     leat_call *call;
     struct leat_asking *next, *prev;
-    leat_rendezvous_group *group; /* a reference; or one key: */
+    int64_t asked_at;             /* leat_rpc_log_now */
+    char *key;                    /* of a single tensor */
+    leat_rendezvous_group *group; /* a reference; or a single tensor: */
     leat_recv_fn fn;
     void *arg;
 } leat_asking;

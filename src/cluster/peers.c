@@ -99,9 +99,9 @@ void leat_peers_self(leat_peers *p, Leat__LeatPeer *self)
     self->clock_micros = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-void leat_peers_set_door(leat_peers *p, const leat_shm_name *door)
+leat_shm_name *leat_peers_door(leat_peers *p)
 {
-    p->door = *door;
+    return &p->door;
 }
 
 void leat_peer_introduce(leat_peer *p, const Leat__LeatPeer *said, int64_t wall_ns)

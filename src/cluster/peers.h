@@ -36,7 +36,8 @@ leat_peer *leat_peers_at(leat_peers *p, int i);
 leat_peer *leat_peers_find(leat_peers *p, const char *device);
 /* What this task says of itself; strings are borrowed. */
 void leat_peers_self(leat_peers *p, Leat__LeatPeer *self);
-void leat_peers_set_door(leat_peers *p, const leat_shm_name *door); /* where others may knock */
+/* Where others may knock; to be filled in before anybody can call this task. */
+leat_shm_name *leat_peers_door(leat_peers *p);
 /* A task said this of itself (NULL: it is none of ours), when our clock was at wall_ns (0: not
  * known). Opens the
  * fastest way to it; may wait for seconds if it hangs. */

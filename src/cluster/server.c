@@ -185,13 +185,10 @@ static leat_status listen_there(leat_server *s, const char *address)
 /* Tasks on this machine may come in by shared memory; it is no failure if they cannot. */
 static void open_door(leat_server *s)
 {
-    leat_shm_name name;
     leat_listen_options o = {.max_calls = s->options.max_calls};
-    leat_status status = leat_shm_listen(handle, s, &o, &name, &s->door);
+    leat_status status = leat_shm_listen(handle, s, &o, leat_peers_door(s->peers), &s->door);
     if (status)
         LEAT_LOG(INFO, "No shared memory: %s", leat_status_message(status));
-    else
-        leat_peers_set_door(s->peers, &name);
     leat_status_free(status);
 }
 

@@ -20,7 +20,8 @@ const char *leat_shm_host(void);
 
 typedef struct leat_shm_listener leat_shm_listener;
 /* Calls are handled as those of leat_listen, on the thread that read them. A handler that is going
- * to block should say so first: leat_asked_leave. name_out: to be told to others. */
+ * to block should say so first: leat_asked_leave. name_out: to be told to others; it is
+ * there before anybody can come in. */
 leat_status leat_shm_listen(leat_handler_fn handler, void *arg, const leat_listen_options *options,
                             leat_shm_name *name_out, leat_shm_listener **out) LEAT_MUST_CHECK;
 /* As leat_listener_stop. */

@@ -329,8 +329,9 @@ const char *leat_shm_host(void)
     return host;
 }
 
-static leat_status open_door(leat_shm_listener *l, leat_shm_name *name)
+static leat_status open_door(leat_shm_listener *l, leat_shm_name *name_out)
 {
+    leat_shm_name made, *name = &made;
     uint64_t random[2];
     LEAT_REQUIRE(*leat_shm_host() && getrandom(random, sizeof random, 0) == sizeof random,
                  UNAVAILABLE, "Shared memory cannot be used: this machine does not say who it is");
@@ -354,6 +355,7 @@ static leat_status open_door(leat_shm_listener *l, leat_shm_name *name)
     }
     l->secret = name->secret;
     l->door = (leat_door){.socket = fd, .on_caller = on_caller, .arg = l};
+    *name_out = made;
     return NULL;
 }
 

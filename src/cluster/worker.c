@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/rpc_log.h"
 #include "cluster/worker_int.h"
 #include "core/alloc.h"
 #include "core/spin.h"
@@ -363,14 +364,26 @@ static void cleanup_all(leat_worker *w, leat_asked *a, const leat_incoming *in)
 static void logging(leat_worker *w, leat_asked *a, const leat_incoming *in)
 {
     Leat__LoggingRequest *q = NULL;
+    leat_rpc_log *log = leat_exchanges_log(w->exchanges);
+    leat_outgoing o = {0};
     leat_status s = LEAT_REQUEST(logging_request, in, &q);
-    leat_reply_message(a, s, NULL);
+    if (!s && q->enable_rpc_logging)
+        leat_rpc_log_turn(log, true);
+    /* Old masters turn it off by not turning it on. */
+    if (!s && (q->disable_rpc_logging || (!q->enable_rpc_logging && !q->n_fetch_step_id)))
+        leat_rpc_log_turn(log, false);
+    for (size_t i = 0; !s && i < q->n_fetch_step_id; i++)
+        leat_rpc_log_take(log, q->fetch_step_id[i], &o.text);
+    if (!s && q->clear)
+        leat_rpc_log_clear(log);
+    leat_asked_reply(a, s, &o);
     leat_proto_free(q);
 }
 
+/* TensorFlow has the method, and these words for whoever calls it. */
 static void tracing(leat_worker *w, leat_asked *a, const leat_incoming *in)
 {
-    leat_reply_message(a, NULL, NULL);
+    leat_reply_message(a, leat_error(UNIMPLEMENTED, "Tracing"), NULL);
 }
 
 static void recv_tensor(leat_worker *w, leat_asked *a, const leat_incoming *in)

@@ -187,6 +187,26 @@ def tracing(c):
         assert any("product" in n for n in nodes), nodes
 
 
+@case(on=LEAT_PS)
+def transfers(c):
+    """TensorFlow's master asks Leat's task by Logging what it has fetched in a traced step."""
+    with tf.device("/job:worker/task:0"):
+        x = tf.random_normal([300, 100], name="x")
+    with tf.device("/job:ps/task:0"):
+        y = tf.reduce_sum(x, name="y")
+    with c.session() as s:
+        m = tf.RunMetadata()
+        s.run(y, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), run_metadata=m)
+        fetched = [n for d in m.step_stats.dev_stats if "/job:ps/" in d.device
+                   for n in d.node_stats if n.node_name == "RecvTensor"]
+        assert len(fetched) == 1, m.step_stats
+        assert fetched[0].timeline_label.startswith("[0.1MB] ["), fetched
+        way = "x/RandomStandardNormal from /job:worker/replica:0/task:0/device:CPU:0 to /job:ps/"
+        assert way in fetched[0].timeline_label, fetched
+        assert fetched[0].output[0].tensor_description.allocation_description.requested_bytes == (
+            120000), fetched
+
+
 @case(on=[ONE, TWO, LEAT_PS, TF_PS])
 def devices(c):
     with c.session() as s:
