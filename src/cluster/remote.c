@@ -296,7 +296,7 @@ static void on_cancel(void *arg)
 static leat_status call(remote *r, leat_cancellation *c, leat_outgoing *q, int64_t ms, run_call *k)
 {
     enum { GRACE_MS = 2000 }; /* the server ends the step itself, and says what it waited for */
-    leat_call_options o = {.deadline_ns = ms > 0 ? deadline_of(ms + GRACE_MS) : 0};
+    leat_call_options o = {.deadline_ns = ms > 0 ? deadline_of(ms + GRACE_MS) : 0, .waits = true};
     pthread_mutex_init(&k->lock, NULL);
     leat_event_init(&k->done);
     leat_step_init(&k->live.step);
@@ -307,7 +307,7 @@ static leat_status call(remote *r, leat_cancellation *c, leat_outgoing *q, int64
     leat_channel_call(r->channel, MASTER "RunStep", q, &o, answered, k, &k->call);
     pthread_mutex_unlock(&k->lock);
     leat_cancellation_join(c, &k->live);
-    leat_event_wait(&k->done, 0);
+    leat_channel_wait(r->channel, &k->done);
     leat_cancellation_part(c, &k->live);
     leat_session_delist(&r->base, &k->live);
     leat_status cancelled = k->live.step.status;

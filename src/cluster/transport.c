@@ -5,7 +5,6 @@
 #include "cluster/shm.h"
 #include "cluster/transport_int.h"
 #include "core/alloc.h"
-#include "core/threadpool.h"
 
 void leat_channel_free(leat_channel *c)
 {
@@ -39,6 +38,15 @@ void leat_channel_call(leat_channel *c, const char *method, leat_outgoing *reque
     if (fast && leat_channel_shm_lives(fast))
         c = fast;
     c->ops->call(c, method, request, options ? options : &none, fn, arg, call_out);
+}
+
+void leat_channel_wait(leat_channel *c, leat_event *done)
+{
+    leat_channel *fast = __atomic_load_n(&c->fast, __ATOMIC_ACQUIRE);
+    if (!fast && c->ops->wait)
+        c->ops->wait(done);
+    else
+        leat_event_wait(done, 0);
 }
 
 void leat_call_cancel(leat_call *call)
@@ -98,8 +106,10 @@ leat_status leat_channel_ask(leat_channel *c, const char *method, leat_outgoing 
 {
     waiting w = {0};
     leat_event_init(&w.done);
-    leat_channel_call(c, method, request, options, on_reply, &w, NULL);
-    leat_event_wait(&w.done, 0);
+    leat_call_options o = options ? *options : (leat_call_options){0};
+    o.waits = true;
+    leat_channel_call(c, method, request, &o, on_reply, &w, NULL);
+    leat_channel_wait(c, &w.done);
     if (w.status) {
         free(w.reply);
         return w.status;

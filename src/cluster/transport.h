@@ -21,6 +21,7 @@
 #include <leat/tensor.h>
 
 #include "core/strbuf.h"
+#include "core/threadpool.h"
 
 #define LEAT_MESSAGE_MAX (INT64_C(1) << 40)
 
@@ -89,11 +90,16 @@ typedef void (*leat_reply_fn)(void *arg, leat_status s, const leat_incoming *in)
 typedef struct leat_call_options {
     int64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
     bool wait_ready;     /* keep trying to connect until the deadline */
+    bool waits;          /* leat_channel_wait comes next, in this thread */
 } leat_call_options;
 void leat_channel_call(leat_channel *c, const char *method, leat_outgoing *request,
                        const leat_call_options *options, leat_reply_fn fn, void *arg,
                        leat_call **call_out);
 void leat_call_cancel(leat_call *call);
+/* Waits until fn has set done; works on what comes, meanwhile, where that saves a change of
+ * threads.
+ */
+void leat_channel_wait(leat_channel *c, leat_event *done);
 /* The same, waiting in this thread: gives the reply in one piece of memory, free with free(). */
 leat_status leat_channel_ask(leat_channel *c, const char *method, leat_outgoing *request,
                              const leat_call_options *options, void **reply_out,

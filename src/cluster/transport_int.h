@@ -10,6 +10,7 @@ typedef struct leat_channel_ops {
                  const leat_call_options *options, leat_reply_fn fn, void *arg,
                  leat_call **call_out);
     void (*free)(leat_channel *c);
+    void (*wait)(leat_event *done); /* NULL: leat_event_wait */
 } leat_channel_ops;
 struct leat_channel {
     const leat_channel_ops *ops;

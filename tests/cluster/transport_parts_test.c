@@ -72,12 +72,12 @@ static void start(bool client_knows, bool server_knows, int64_t max_message)
     atomic_store(&gone, 0);
     atomic_store(&in_place, 0);
     leat_listen_options o = {.max_message = max_message};
+    leat_parts_known = server_knows;
     CHECK_OK(leat_listen("127.0.0.1:0", &o, handle, NULL, &listener));
     char address[32];
     snprintf(address, sizeof address, "127.0.0.1:%d", leat_listener_port(listener));
     leat_parts_known = client_knows;
     CHECK_OK(leat_channel_open(address, "/job:ps/task:0", NULL, &channel));
-    leat_parts_known = server_knows;
 }
 
 static void stop(void)
@@ -161,14 +161,14 @@ static leat_status post(const char *method, int64_t n, int64_t timeout_ns)
 
 static void too_large(void)
 {
-    start(true, false, 0);
     leat_whole_max = 4000;
+    start(true, false, 0);
     CHECK_ERROR(post("/test/Echo", 5000, 0), RESOURCE_EXHAUSTED,
                 "a request of 5000 bytes is larger than the limit of 4000");
     CHECK_INT(atomic_load(&came), 0);
     stop();
-    start(false, true, 0); /* the request goes in parts, the answer cannot */
     leat_whole_max = 4000;
+    start(false, true, 0); /* the request goes in parts, the answer cannot */
     CHECK_ERROR(post("/test/Echo", 5000, 0), RESOURCE_EXHAUSTED,
                 "An answer of 5000 bytes is larger than the 4000");
     stop();

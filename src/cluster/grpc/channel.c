@@ -304,6 +304,7 @@ static void channel_call(leat_channel *base, const char *method, leat_outgoing *
                     .started_ns = leat_now_ns(),
                     .deadline_ns = options->deadline_ns,
                     .wait_ready = options->wait_ready};
+    leat_pump_need(options->waits);
     bool large = leat_outgoing_size(request) > leat_parts_from;
     c->kept = *request;
     *request = (leat_outgoing){0};
@@ -406,7 +407,7 @@ grpc_channel *leat_rpc_connect(const leat_rpc_channel *ch)
 leat_status leat_channel_open(const char *address, const char *peer, const leat_security *security,
                               leat_channel **out)
 {
-    static const leat_channel_ops ops = {channel_call, channel_free};
+    static const leat_channel_ops ops = {channel_call, channel_free, leat_pump_wait};
     LEAT_REQUIRE(strrchr(address, ':'), INVALID_ARGUMENT,
                  "\"%s\" is no address: it should be host:port", address);
     grpc_completion_queue *queue = leat_pump_join();

@@ -31,6 +31,7 @@ struct leat_listener {
     const leat_security *security;
     int64_t max_message; /* in parts or as a whole */
     int max_calls;
+    bool takes_parts;
     int port;
     grpc_server *server;
     grpc_completion_queue *queue;
@@ -174,6 +175,11 @@ static void send(asked *a, leat_status s)
     grpc_slice_unref(details);
 }
 
+static void leave(leat_asked *base)
+{
+    leat_pump_may_block();
+}
+
 static int64_t most(const leat_asked *base)
 {
     return ((const asked *)base)->takes_parts ? LEAT_MESSAGE_MAX : leat_whole_max;
@@ -244,7 +250,7 @@ static void refuse(asked *a, leat_status s)
 static void answer_ping(asked *a)
 {
     leat_outgoing o = {0};
-    if (leat_parts_known)
+    if (a->listener->takes_parts)
         leat_strbuf_puts(&o.text, LEAT_PARTS_AGENT);
     reply(&a->base, NULL, &o);
     handled(a);
@@ -358,7 +364,7 @@ static void on_arrived(leat_tag *tag, bool ok)
 /* Asks gRPC for one more call. */
 static void request(leat_listener *l)
 {
-    static const leat_asked_ops ops = {reply, on_gone, peer, NULL, most};
+    static const leat_asked_ops ops = {reply, on_gone, peer, leave, most};
     asked *a = leat_new(asked);
     a->base.ops = &ops;
     a->listener = l;
@@ -433,6 +439,7 @@ static leat_status bind_all(leat_listener *l, const char *address, const leat_bi
 static void free_listener(leat_listener *l)
 {
     grpc_server_destroy(l->server);
+    leat_pump_listener(-1);
     leat_pump_leave();
     pthread_mutex_destroy(&l->lock);
     pthread_cond_destroy(&l->changed);
@@ -452,6 +459,7 @@ leat_status leat_listen(const char *address, const leat_listen_options *options,
     l->arg = arg;
     l->max_calls = options->max_calls ? options->max_calls : 10000;
     l->max_message = options->max_message ? options->max_message : LEAT_MESSAGE_MAX;
+    l->takes_parts = leat_parts_known;
     l->stopped_tag.fn = on_stopped;
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
@@ -460,6 +468,7 @@ leat_status leat_listen(const char *address, const leat_listen_options *options,
     pthread_cond_init(&l->changed, &attr);
     pthread_condattr_destroy(&attr);
     l->queue = leat_pump_join();
+    leat_pump_listener(1);
     l->server = make_server(l);
     leat_status s = bind_all(l, address, &b);
     if (s) {

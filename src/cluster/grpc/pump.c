@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <grpc/support/log.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -14,17 +15,35 @@
 #include "core/spin.h"
 #include "core/threadpool.h"
 
-enum { SPIN_NS = 60 * 1000, IDLE_KEPT = 2, IDLE_SECONDS = 5 };
+enum {
+    SPIN_NS = 60 * 1000,
+    PATIENCE_NS = 1000 * 1000, /* for which the lead waits for who holds it */
+    SLOW_NS = 100 * 1000,      /* a function of callers' that took longer */
+    EAGER_TURNS = 16,          /* after such a one the lead does not wait for the next so many */
+    QUIET_TURNS = 8,           /* of PATIENCE_NS without an event, before the watcher sleeps */
+    HELP_NS = 20 * 1000 * 1000,
+    IDLE_KEPT = 2,
+};
+#define IDLE_NS INT64_C(5000000000)
 
 static pthread_mutex_t users_lock = PTHREAD_MUTEX_INITIALIZER; /* users; held at start and end */
 static int users;
 static grpc_completion_queue *queue; /* while there are users */
+static atomic_int listeners;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* what follows; taken last */
-static pthread_cond_t free_lead, ended;
-static bool led;     /* a thread leads, or is about to */
-static bool closing; /* the queue is empty for good */
-static int threads, idle;
+static pthread_cond_t watch, spare, ended; /* the watcher, other idle threads, the last one */
+static atomic_int lead;                    /* written under the lock */
+enum { FREE, POLLING, AWAY };              /* nobody polls; who leads does; he runs callers' code */
+static uint64_t term;                      /* which holder of the lead this is */
+static int64_t since_ns;                   /* when it became FREE or AWAY */
+static bool summoned;                      /* another one is to lead at once */
+static bool watched, drowsy; /* an idle thread looks at the lead; it sleeps until it is told */
+static bool closing;         /* the queue is empty for good */
+static int threads, idle, eager;
+static unsigned events;
+static int followers;        /* threads that wait for replies while others lead, */
+static leat_event *follower; /* the last one of them, for this */
 
 static void *run(void *unused);
 
@@ -40,41 +59,139 @@ static bool start_thread(void) /* lock is held */
     return ok;
 }
 
-/* Waits for its turn to lead. False: this thread is one too many, or it is all over. */
-static bool take_lead(void)
+static _Thread_local bool leading;
+static _Thread_local uint64_t my_term;
+static _Thread_local int64_t went_ns; /* when this thread went AWAY */
+static _Thread_local bool may_block;  /* the callers' code that runs in this thread */
+
+static void take_lead(void) /* lock is held */
 {
-    pthread_mutex_lock(&lock);
-    idle++;
-    bool surplus = false;
-    while (led && !closing && !surplus) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += IDLE_SECONDS;
-        bool late = pthread_cond_timedwait(&free_lead, &lock, &until) == ETIMEDOUT;
-        surplus = late && led && idle > IDLE_KEPT;
+    atomic_store(&lead, POLLING);
+    my_term = ++term;
+    leading = true;
+    summoned = false;
+}
+
+/* Lead is FREE or AWAY from now on: somebody has to look after it. The lock is held. */
+static void leave_lead(int as)
+{
+    leading = false;
+    atomic_store(&lead, as);
+    since_ns = leat_now_ns();
+    events++;
+    if (watched && drowsy)
+        pthread_cond_signal(&watch);
+    else if (!watched && idle)
+        pthread_cond_signal(&spare);
+    else if (!watched)
+        start_thread(); /* without one this thread leads again when it is done */
+}
+
+static void summon(void) /* lock is held */
+{
+    summoned = true;
+    if (watched)
+        pthread_cond_signal(&watch);
+}
+
+static bool wait_until(pthread_cond_t *c, int64_t ns)
+{
+    struct timespec until = {ns / 1000000000, ns % 1000000000};
+    return pthread_cond_timedwait(c, &lock, &until) != ETIMEDOUT;
+}
+
+/* The one idle thread that looks at the lead, every PATIENCE_NS while something is going on. True:
+ * it is to lead. The lock is held. */
+static bool watch_lead(void)
+{
+    bool mine = false;
+    unsigned seen = events;
+    watched = true;
+    for (int quiet = 0; !mine && !closing;) {
+        int64_t now = leat_now_ns();
+        if (lead != POLLING && (summoned || now >= since_ns + PATIENCE_NS)) {
+            mine = true;
+            break;
+        }
+        drowsy = lead == POLLING && quiet > QUIET_TURNS;
+        wait_until(&watch, drowsy            ? now + IDLE_NS
+                           : lead == POLLING ? now + PATIENCE_NS
+                                             : since_ns + PATIENCE_NS);
+        quiet = events == seen ? quiet + 1 : 0;
+        seen = events;
     }
-    idle--;
-    bool mine = !closing && !surplus;
-    if (mine)
-        led = true;
-    pthread_mutex_unlock(&lock);
+    watched = drowsy = false;
     return mine;
 }
 
-static _Thread_local bool leading;
+/* Waits for its turn to lead. False: this thread is one too many, or it is all over. */
+static bool await_turn(void)
+{
+    pthread_mutex_lock(&lock);
+    idle++;
+    bool surplus = false, mine = false;
+    while (!closing && !surplus && !mine) {
+        if (!watched)
+            mine = watch_lead();
+        else
+            surplus = !wait_until(&spare, leat_now_ns() + IDLE_NS) && watched && idle > IDLE_KEPT;
+    }
+    idle--;
+    if (mine)
+        take_lead();
+    pthread_mutex_unlock(&lock);
+    return mine;
+}
 
 void leat_pump_let_go(void)
 {
     if (!leading)
         return;
     pthread_mutex_lock(&lock);
-    bool given = true;
-    if (idle)
-        pthread_cond_signal(&free_lead);
-    else
-        given = start_thread(); /* without one this thread leads again when it is done */
-    led = leading = !given;
+    leave_lead(AWAY);
+    went_ns = since_ns;
+    if (eager)
+        summon();
     pthread_mutex_unlock(&lock);
+}
+
+/* After callers' code: leads again, if nobody has taken over. */
+static void come_back(void)
+{
+    may_block = false;
+    if (leading)
+        return;
+    bool slow = leat_now_ns() - went_ns > SLOW_NS;
+    pthread_mutex_lock(&lock);
+    eager = slow ? EAGER_TURNS : eager ? eager - 1 : 0;
+    if (lead == AWAY && term == my_term) {
+        atomic_store(&lead, POLLING);
+        leading = true;
+        summoned = false;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void leat_pump_need(bool waits)
+{
+    int now = atomic_load_explicit(&lead, memory_order_relaxed);
+    if (now == POLLING || (now == FREE && waits && !atomic_load(&listeners)))
+        return;
+    pthread_mutex_lock(&lock);
+    bool mine = lead == AWAY && term == my_term; /* it comes back, unless it waits */
+    if (lead != POLLING && !(mine && !waits && !may_block))
+        summon();
+    pthread_mutex_unlock(&lock);
+}
+
+void leat_pump_may_block(void)
+{
+    may_block = true;
+}
+
+void leat_pump_listener(int by)
+{
+    atomic_fetch_add(&listeners, by);
 }
 
 static pthread_mutex_t every_lock = PTHREAD_MUTEX_INITIALIZER; /* held while the function runs */
@@ -108,7 +225,7 @@ gpr_timespec leat_pump_time(int64_t deadline_ns)
                           GPR_CLOCK_MONOTONIC};
 }
 
-static grpc_event next_event(void)
+static grpc_event next_event(int64_t most_ns)
 {
     grpc_event e = {.type = GRPC_QUEUE_TIMEOUT};
     if (leat_spin_begin()) {
@@ -118,40 +235,87 @@ static grpc_event next_event(void)
         } while (e.type == GRPC_QUEUE_TIMEOUT && leat_spin_goes_on(end));
         leat_spin_end();
     }
-    int64_t at = __atomic_load_n(&every_at, __ATOMIC_RELAXED);
-    if (at && leat_now_ns() >= at)
+    int64_t at = __atomic_load_n(&every_at, __ATOMIC_RELAXED), now = leat_now_ns();
+    if (at && now >= at)
         run_every();
     if (e.type != GRPC_QUEUE_TIMEOUT)
         return e;
+    if (most_ns && (!at || now + most_ns < at))
+        at = now + most_ns;
     return grpc_completion_queue_next(queue, leat_pump_time(at), NULL);
+}
+
+/* The only thread that waited has its reply: it may want to lead for the next one. */
+static void cede(void)
+{
+    if (atomic_load(&listeners))
+        return;
+    pthread_mutex_lock(&lock);
+    if (followers == 1 && leat_event_is_set(follower))
+        leave_lead(FREE);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Takes events while this thread leads, and until done is set (NULL: never). */
+static void work(leat_event *done)
+{
+    while (leading && !(done && leat_event_is_set(done))) {
+        grpc_event e = next_event(done ? HELP_NS : 0);
+        if (e.type == GRPC_QUEUE_SHUTDOWN) {
+            pthread_mutex_lock(&lock);
+            closing = true;
+            leading = false;
+            pthread_cond_broadcast(&watch);
+            pthread_cond_broadcast(&spare);
+            pthread_mutex_unlock(&lock);
+            return;
+        }
+        if (e.type != GRPC_OP_COMPLETE)
+            continue;
+        leat_tag *tag = e.tag;
+        __atomic_load_n(&tag->handed, __ATOMIC_ACQUIRE);
+        tag->fn(tag, e.success);
+        come_back();
+        if (!done && leading)
+            cede();
+    }
 }
 
 static void *run(void *unused)
 {
     pthread_setname_np(pthread_self(), "leat-rpc");
-    while (take_lead()) {
-        leading = true;
-        while (leading) {
-            grpc_event e = next_event();
-            if (e.type == GRPC_QUEUE_SHUTDOWN) {
-                pthread_mutex_lock(&lock);
-                closing = true;
-                pthread_cond_broadcast(&free_lead);
-                pthread_mutex_unlock(&lock);
-                break;
-            }
-            if (e.type != GRPC_OP_COMPLETE)
-                continue;
-            leat_tag *tag = e.tag;
-            __atomic_load_n(&tag->handed, __ATOMIC_ACQUIRE);
-            tag->fn(tag, e.success);
-        }
-    }
+    while (await_turn())
+        work(NULL);
     pthread_mutex_lock(&lock);
     if (--threads == 0)
         pthread_cond_signal(&ended);
     pthread_mutex_unlock(&lock);
     return NULL;
+}
+
+void leat_pump_wait(leat_event *done)
+{
+    while (!leat_event_is_set(done)) {
+        pthread_mutex_lock(&lock);
+        if (!atomic_load(&listeners) && lead == FREE && !leading)
+            take_lead();
+        bool helps = leading;
+        followers += !helps;
+        if (!helps)
+            follower = done;
+        pthread_mutex_unlock(&lock);
+        if (helps)
+            work(done);
+        else
+            leat_event_wait(done, 0);
+        pthread_mutex_lock(&lock);
+        followers -= !helps;
+        if (helps && leading)
+            leave_lead(FREE);
+        if (helps && lead == FREE && followers)
+            summon();
+        pthread_mutex_unlock(&lock);
+    }
 }
 
 static void write_log(gpr_log_func_args *args)
@@ -197,11 +361,14 @@ static void start(void)
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&free_lead, &attr);
+    pthread_cond_init(&watch, &attr);
+    pthread_cond_init(&spare, &attr);
     pthread_cond_init(&ended, NULL);
     pthread_condattr_destroy(&attr);
     pthread_mutex_lock(&lock);
-    led = closing = false;
+    closing = false;
+    atomic_store(&lead, FREE);
+    summoned = true;
     while (!start_thread()) { /* without one nothing would ever come: wait until there is room */
         pthread_mutex_unlock(&lock);
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
@@ -218,7 +385,8 @@ static void stop(void)
         pthread_cond_wait(&ended, &lock);
     pthread_mutex_unlock(&lock);
     grpc_completion_queue_destroy(queue);
-    pthread_cond_destroy(&free_lead);
+    pthread_cond_destroy(&watch);
+    pthread_cond_destroy(&spare);
     pthread_cond_destroy(&ended);
     grpc_shutdown_blocking();
 }
