@@ -3,15 +3,13 @@
  * devices. It needs root, or a kernel that lets users make namespaces, and the command `ip`; the
  * namespaces go with the processes in them. docs/failures.md names these cases. */
 #define _GNU_SOURCE
-#include <fcntl.h>
-#include <sched.h>
 #include <sys/prctl.h>
 
 #include "cluster/grpc/channel_int.h"
+#include "cluster/namespace.h"
 #include "cluster/train_task.h"
 
 #define PS "10.77.0.1:2222"
-#define SKIPPED 77
 
 /* ---- Two networks and a link ---- */
 
@@ -36,26 +34,6 @@ static bool sh(void (*first)(void), const char *command)
     }
     waitpid(p, &status, 0);
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-static bool write_text(const char *path, const char *text)
-{
-    int f = open(path, O_WRONLY);
-    bool ok = f >= 0 && write(f, text, strlen(text)) == (ssize_t)strlen(text);
-    if (f >= 0)
-        close(f);
-    return ok;
-}
-
-/* This process moves to a network of its own; who is not root becomes it in a namespace of users.
- */
-static bool leave_network(void)
-{
-    char map[32];
-    if (geteuid() == 0)
-        return unshare(CLONE_NEWNET) == 0;
-    snprintf(map, sizeof(map), "0 %d 1", (int)geteuid());
-    return unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0 && write_text("/proc/self/uid_map", map);
 }
 
 static bool make_far(void)
@@ -85,7 +63,7 @@ static const char *make_networks(void)
     char command[300];
     if (!sh(NULL, "command -v ip >/dev/null"))
         return "there is no command `ip` (Debian package iproute2)";
-    if (!leave_network() || !make_far())
+    if (!leave_for(CLONE_NEWNET) || !make_far())
         return "this user may not make network namespaces (root may)";
     snprintf(command, sizeof(command),
              "ip link set lo up && ip link add near type veth peer name far netns %d &&"
@@ -253,39 +231,11 @@ static void cut_sync(void)
     clean(&k);
 }
 
-/* Each case has networks of its own, in a process that may leave this one's. */
-static void apart(void (*test)(void))
-{
-    int status = -1;
-    fflush(stdout);
-    int p[2];
-    static char why[200];
-    CHECK(pipe(p) == 0);
-    pid_t pid = fork();
-    if (!pid) {
-        const char *not = make_networks();
-        if (not )
-            _exit(write(p[1], not, strlen(not )) > 0 ? SKIPPED : 1);
-        test();
-        kill(far_keeper, SIGKILL);
-        fflush(stdout);
-        _exit(test_failures ? 1 : 0);
-    }
-    close(p[1]);
-    ssize_t n = read(p[0], why, sizeof(why) - 1);
-    close(p[0]);
-    waitpid(pid, &status, 0);
-    if (n > 0 && WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED) {
-        why[n] = 0;
-        SKIP(why);
-    }
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-}
-
+/* Each case has networks of its own. */
 #define APART(name)                                                                                \
     static void name##_apart(void)                                                                 \
     {                                                                                              \
-        apart(name);                                                                               \
+        apart(make_networks, name);                                                                \
     }
 APART(pulled_briefly)
 APART(lost_briefly)

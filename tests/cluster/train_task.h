@@ -74,6 +74,7 @@ static inline int be(const char *role, const char *arg)
     if (sscanf(arg, "%15s %199s %d %d %63s %63s %63s", p.mode, p.dir, &p.last_step, &p.max_wait,
                p.ps, p.chief, p.worker) != 7)
         return 2;
+    dup2(1, 2); /* what it dies of, too */
     leat_log_set_sink(on_log, NULL, LEAT_LOG_INFO);
     leat_cluster *c = leat_cluster_new();
     leat_server *server = NULL;

@@ -88,6 +88,7 @@ static void ps_gone(void)
     CHECK(until(&k.worker, "A task went away, or was replaced", 10));
     child *both[] = {&k.chief, &k.worker};
     for (int i = 0; i < 2; i++) {
+        CHECK(until(both[i], "was waiting for this: /job:ps/replica:0/task:0 (", 30));
         double end = now() + 30;
         while (waitpid(both[i]->task.pid, &status, WNOHANG) == 0 && now() < end)
             usleep(10000);
