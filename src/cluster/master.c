@@ -41,6 +41,7 @@ const leat_far_ops leat_tasks_ops = {
     .step_begin = leat_tasks_step_begin,
     .step_end = leat_tasks_step_end,
     .step_waits = leat_tasks_step_waits,
+    .step_await = leat_tasks_step_await,
     .free = tasks_free,
 };
 

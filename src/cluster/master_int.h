@@ -30,5 +30,6 @@ void leat_tasks_part_start(leat_far_part *p, leat_step *step);
 leat_status leat_tasks_step_begin(leat_far *f, leat_step *step);
 void leat_tasks_step_end(leat_far *f, leat_step *step);
 void leat_tasks_step_waits(leat_far *f, leat_step *step, char *out, size_t size);
+int leat_tasks_step_await(leat_far *f, leat_pool *p, leat_step *step);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "cluster/ask.h"
 #include "cluster/master_int.h"
+#include "cluster/shm.h"
 #include "cluster/stats.h"
 #include "cluster/tensor_wire.h"
 #include "core/alloc.h"
@@ -168,6 +169,11 @@ void leat_tasks_step_waits(leat_far *f, leat_step *step, char *out, size_t size)
             ", not done with its part of the step for %.1f s: an op there waits or takes long, "
             "or the task is stopped or cut off",
             (double)(leat_now_ns() - s->begin_ns) / 1e9);
+}
+
+int leat_tasks_step_await(leat_far *f, leat_pool *p, leat_step *step)
+{
+    return leat_shm_wait(p, &step->done, step->deadline_ns);
 }
 
 /* ---- A part in a step ---- */

@@ -8,6 +8,7 @@
 #define LEAT_CLUSTER_SHM_H
 
 #include "cluster/transport.h"
+#include "core/threadpool.h"
 
 typedef struct leat_shm_name {
     char host[96];   /* the machine, its boot, and the network that the socket's name lives in */
@@ -37,5 +38,9 @@ leat_status leat_channel_use_shm(leat_channel *c, const leat_shm_name *name, con
 leat_status leat_channel_open_shm(const leat_shm_name *name, const char *address, const char *peer,
                                   leat_channel **out) LEAT_MUST_CHECK;
 bool leat_channel_shm_lives(leat_channel *c);
+
+/* As leat_pool_wait, but reads what comes from other tasks meanwhile and works on it: a handler or
+ * a reply function may run in this thread. p NULL: there will be no work here. */
+int leat_shm_wait(leat_pool *p, leat_event *e, int64_t deadline_ns);
 
 #endif

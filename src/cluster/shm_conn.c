@@ -24,6 +24,27 @@ enum {
     SPARE_SECONDS = 5,
 };
 
+/* ---- The seat ---- */
+static uint64_t seat_of(uint64_t number, leat_seat state)
+{
+    return number * LEAT_SEAT_STATES + state;
+}
+
+static bool move_seat(leat_conn *c, uint64_t from, uint64_t to)
+{
+    return __atomic_compare_exchange_n(&c->seat, &from, to, false, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_SEQ_CST);
+}
+
+/* True if it was in this state and is the caller's now. */
+static bool take_seat(leat_conn *c, leat_seat state, uint64_t *number_out)
+{
+    uint64_t seat = __atomic_load_n(&c->seat, __ATOMIC_SEQ_CST);
+    *number_out = seat / LEAT_SEAT_STATES + 1;
+    return seat % LEAT_SEAT_STATES == state &&
+           move_seat(c, seat, seat_of(*number_out, LEAT_SEAT_READS));
+}
+
 /* ---- Threads and references ---- */
 bool leat_conn_thread(leat_conn *c, void *(*fn)(void *conn))
 {
@@ -214,13 +235,34 @@ static bool work(leat_conn *c, letter *l, uint64_t number)
         release(l);
         return true;
     }
-    uint64_t busy = 2 * number + 1;
-    __atomic_store_n(&c->seat, busy, __ATOMIC_SEQ_CST);
+    uint64_t works = seat_of(number, LEAT_SEAT_WORKS);
+    __atomic_store_n(&c->seat, works, __ATOMIC_SEQ_CST);
     leat_watch_busy();
     c->ops->frame(c, &l->frame, l->method, l->too_large ? NULL : &l->in);
     release(l);
-    return __atomic_compare_exchange_n(&c->seat, &busy, 2 * number, false, __ATOMIC_SEQ_CST,
-                                       __ATOMIC_SEQ_CST);
+    return move_seat(c, works, seat_of(number, LEAT_SEAT_READS));
+}
+
+void leat_conn_free_seat(leat_conn *c, uint64_t number)
+{
+    move_seat(c, seat_of(number, LEAT_SEAT_READS), seat_of(number, LEAT_SEAT_FREE));
+    leat_watch_busy(); /* from now on nobody else would see what comes */
+}
+
+/* Waits until a frame begins, or the connection ends. False if the seat was left to a stand-in. */
+static bool await_frame(leat_conn *c, uint64_t number)
+{
+    leat_ring *r = &c->rings.in;
+    while (!leat_ring_ready(r) && !__atomic_load_n(&c->end, __ATOMIC_SEQ_CST)) {
+        if (leat_standin_wants()) {
+            leat_conn_free_seat(c, number);
+            return false;
+        }
+        leat_ring_await_bytes(r, &c->alarm);
+        if (__atomic_load_n(&c->alarm, __ATOMIC_SEQ_CST))
+            look_up(c);
+    }
+    return true;
 }
 
 /* A thread that came back from a long work waits for a while: the next one may be long, too. True
@@ -254,14 +296,17 @@ static void *read_on(void *arg)
     pthread_setname_np(pthread_self(), "leat-shm-read");
     bool mine;
     do {
-        uint64_t number = __atomic_load_n(&c->seat, __ATOMIC_SEQ_CST) / 2;
-        mine = true;
-        while (mine && read_letter(c, &l))
-            mine = work(c, &l, number);
+        uint64_t number = __atomic_load_n(&c->seat, __ATOMIC_SEQ_CST) / LEAT_SEAT_STATES;
+        do
+            mine = await_frame(c, number);
+        while (mine && read_letter(c, &l) && (mine = work(c, &l, number)));
     } while (!mine && stand_by(c));
     if (mine) {
         leat_conn_finish(c, LEAT_CONN_CLOSED);
         c->ops->ended(c);
+        pthread_mutex_lock(&c->refs_lock);
+        c->over = true;
+        pthread_mutex_unlock(&c->refs_lock);
         for (look_up(c); !__atomic_load_n(&c->closing, __ATOMIC_SEQ_CST); look_up(c))
             leat_futex_wait(&c->alarm, 0, 0);
     }
@@ -283,10 +328,55 @@ static void start_reader(leat_conn *c)
 
 void leat_conn_leave(leat_conn *c)
 {
-    uint64_t seat = __atomic_load_n(&c->seat, __ATOMIC_SEQ_CST);
-    if (seat % 2 && __atomic_compare_exchange_n(&c->seat, &seat, seat + 1, false, __ATOMIC_SEQ_CST,
-                                                __ATOMIC_SEQ_CST))
+    uint64_t number;
+    if (take_seat(c, LEAT_SEAT_WORKS, &number))
         start_reader(c);
+}
+
+void leat_conn_seat_reader(leat_conn *c)
+{
+    uint64_t number;
+    if (take_seat(c, LEAT_SEAT_FREE, &number))
+        start_reader(c);
+}
+
+/* ---- For stand-ins ---- */
+void leat_conn_hold(leat_conn *c)
+{
+    pthread_mutex_lock(&c->refs_lock);
+    c->threads++;
+    c->refs++;
+    pthread_mutex_unlock(&c->refs_lock);
+}
+
+void leat_conn_let_go(leat_conn *c)
+{
+    leat_conn_thread_ends(c);
+}
+
+bool leat_conn_take_seat(leat_conn *c, uint64_t *number_out)
+{
+    return take_seat(c, LEAT_SEAT_FREE, number_out);
+}
+
+bool leat_conn_has_news(leat_conn *c)
+{
+    return leat_ring_ready(&c->rings.in) || __atomic_load_n(&c->alarm, __ATOMIC_SEQ_CST) ||
+           __atomic_load_n(&c->end, __ATOMIC_SEQ_CST);
+}
+
+bool leat_conn_read_one(leat_conn *c, uint64_t number)
+{
+    letter l;
+    if (__atomic_load_n(&c->alarm, __ATOMIC_SEQ_CST))
+        look_up(c);
+    if (!leat_ring_ready(&c->rings.in) && !__atomic_load_n(&c->end, __ATOMIC_SEQ_CST))
+        return true;
+    if (read_letter(c, &l))
+        return work(c, &l, number);
+    leat_conn_free_seat(c, number);
+    leat_conn_seat_reader(c); /* who brings it to its end */
+    return false;
 }
 
 /* ---- Beginning and end ---- */
@@ -348,8 +438,12 @@ void leat_conn_close(leat_conn *c)
     __atomic_store_n(&c->alarm, 1, __ATOMIC_SEQ_CST);
     leat_ring_wake_reader(&c->rings.in);
     leat_futex_wake(&c->alarm, 1);
-    pthread_mutex_lock(&c->refs_lock);
-    while (c->threads)
-        pthread_cond_wait(&c->no_threads, &c->refs_lock);
-    pthread_mutex_unlock(&c->refs_lock);
+    for (bool over = false; !over;) {
+        leat_conn_seat_reader(c); /* who brings it to its end, if there is nobody */
+        pthread_mutex_lock(&c->refs_lock);
+        while (c->threads)
+            pthread_cond_wait(&c->no_threads, &c->refs_lock);
+        over = c->over;
+        pthread_mutex_unlock(&c->refs_lock);
+    }
 }

@@ -2,8 +2,10 @@
  *
  * 1. A frame is a header, a method's name, the lengths of its segments, and their bytes. Text and
  *    tensors are segments of their own, so that a tensor's bytes are aligned where they arrive.
- * 2. One thread at a time reads, and works on what it read in place. When it leaves (or does not
- *    come back for a millisecond or two, which shm_watch.c sees) another one goes on reading.
+ * 2. One thread at a time has the seat: it reads, and works on what it read in place. When it
+ * leaves (or does not come back for a millisecond or two, which shm_watch.c sees) another one goes
+ * on reading. A thread that waits for a step takes the seats while it waits (shm_standin.c): then
+ *    nobody needs to be woken to tell it. Between its waits they are free, and the watch looks.
  * 3. Nobody waits to send: what does not fit is left to the connection's writing thread.
  * 4. What fails, is cancelled or is late is put on the list of chores and done by the reading
  *    thread, never by whoever found it out.
@@ -41,6 +43,14 @@ typedef enum leat_conn_end {
     LEAT_CONN_LEFT,    /* by ourselves */
 } leat_conn_end;
 
+/* What a connection's seat is, besides a number times 4 that grows whenever it is taken. */
+typedef enum leat_seat {
+    LEAT_SEAT_READS, /* who has it waits for bytes, or reads */
+    LEAT_SEAT_WORKS, /* on a frame */
+    LEAT_SEAT_FREE,
+    LEAT_SEAT_STATES = 4,
+} leat_seat;
+
 typedef struct leat_conn leat_conn;
 typedef struct leat_conn_ops {
     /* In the thread that reads. method is "" but for requests. */
@@ -62,13 +72,15 @@ struct leat_conn {
     uint32_t end;                /* leat_conn_end; atomic */
     uint32_t chores, closing;    /* atomic */
     int64_t heard_ns, pinged_ns; /* atomic; 0: no ping is under way */
-    uint64_t seat;   /* atomic: number of the reading thread * 2, + 1 while it works on a frame */
-    uint64_t frames; /* atomic: that were read */
-    uint64_t seen;   /* frames when the watch last looked; the watch's own */
-    pthread_mutex_t lock;      /* for what holds c; before those that follow */
-    pthread_mutex_t refs_lock; /* refs to summons; taken last */
+    uint64_t seat;               /* atomic: see leat_seat */
+    uint64_t frames;             /* atomic: that were read */
+    uint64_t seen;               /* frames when the watch last looked; the watch's own, as is: */
+    bool had_news;               /* then, while nobody had the seat */
+    pthread_mutex_t lock;        /* for what holds c; before those that follow */
+    pthread_mutex_t refs_lock;   /* refs to summons; taken last */
     pthread_cond_t no_threads;
     int refs, threads;
+    bool over; /* ended was called */
     pthread_cond_t summon;
     int spares, summons;       /* threads that could read but must not; how many of them are to */
     pthread_mutex_t send_lock; /* rings.out and what follows */
@@ -92,11 +104,22 @@ void leat_conn_close(leat_conn *c);
 /* Another thread is to read while the one that reads works on its frame. */
 void leat_conn_leave(leat_conn *c);
 
+/* For a thread that stands in. Who holds a connection keeps leat_conn_close waiting. */
+void leat_conn_hold(leat_conn *c);
+void leat_conn_let_go(leat_conn *c);
+bool leat_conn_take_seat(leat_conn *c, uint64_t *number_out); /* if it is free */
+void leat_conn_free_seat(leat_conn *c, uint64_t number);
+void leat_conn_seat_reader(leat_conn *c); /* a thread of its own, if the seat is free */
+bool leat_conn_has_news(leat_conn *c);    /* bytes, chores or the end */
+/* Reads one frame and works on it. False if the seat is somebody else's from now on. */
+bool leat_conn_read_one(leat_conn *c, uint64_t number);
+
 /* ---- The watch: one thread of the process, for all connections (shm_watch.c) ---- */
 void leat_watch_add(leat_conn *c); /* sees the end of its socket, calls tick */
 void leat_watch_remove(leat_conn *c);
-void leat_watch_busy(void);        /* a thread begins to work on a frame: see 2 */
-void leat_watch_at(int64_t at_ns); /* tick then, at the latest */
+void leat_watch_busy(void); /* a thread begins to work on a frame: see 2 */
+void leat_watch_each(void (*fn)(leat_conn *c, void *arg), void *arg); /* for all; quick */
+void leat_watch_at(int64_t at_ns);                                    /* tick then, at the latest */
 /* on_caller(arg) runs whenever somebody is at the door. */
 typedef struct leat_door {
     int socket;
@@ -106,5 +129,9 @@ typedef struct leat_door {
 } leat_door;
 void leat_watch_door(leat_door *d);
 void leat_watch_no_door(leat_door *d); /* on_caller is not running any more */
+
+/* ---- Standing in (shm_standin.c) ---- */
+bool leat_standin_wants(void); /* seats are to be left free when there is nothing to be read */
+void leat_standin_tick(void);  /* by the watch */
 
 #endif

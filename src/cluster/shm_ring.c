@@ -158,6 +158,17 @@ void leat_ring_await_room(leat_ring *r, const uint32_t *stop)
     await(r, leat_ring_room, stop, &r->shared->waits);
 }
 
+uint32_t *leat_ring_nap(leat_ring *r)
+{
+    __atomic_store_n(&r->shared->naps, 1, __ATOMIC_SEQ_CST);
+    return &r->shared->naps;
+}
+
+void leat_ring_awake(leat_ring *r)
+{
+    __atomic_store_n(&r->shared->naps, 0, __ATOMIC_SEQ_CST);
+}
+
 void leat_ring_wake_reader(leat_ring *r)
 {
     wake(&r->shared->naps);

@@ -51,6 +51,10 @@ void leat_ring_tell_read(leat_ring *r);
  * leat_ring_wake then), or for no reason. */
 void leat_ring_await_bytes(leat_ring *r, const uint32_t *stop);
 void leat_ring_await_room(leat_ring *r, const uint32_t *stop);
+/* For a reader that sleeps at several rings: it is woken by a futex's wake at the word given, which
+ * is 1 until then. After this it looks once more; awake again, it says so. */
+uint32_t *leat_ring_nap(leat_ring *r);
+void leat_ring_awake(leat_ring *r);
 void leat_ring_wake_reader(leat_ring *r);
 void leat_ring_wake_writer(leat_ring *r);
 

@@ -59,20 +59,33 @@ void leat_watch_at(int64_t at_ns)
         }
 }
 
-/* A thread that works on the same frame as at the last tick is left behind. True if any frame came
- * since. The lock is held. */
+/* A thread that works on the same frame as at the last tick is left behind, and what has waited
+ * since then at a free seat is read. True if any frame came, or any seat is free. The lock is held.
+ */
 static bool look_at_seats(void)
 {
-    bool any = false;
+    bool any = false, rest = !leat_standin_wants();
     for (leat_conn *c = conns; c; c = c->next) {
         uint64_t frames = __atomic_load_n(&c->frames, __ATOMIC_RELAXED);
-        bool working = __atomic_load_n(&c->seat, __ATOMIC_SEQ_CST) % 2;
-        any |= working || frames != c->seen;
-        if (working && frames == c->seen)
+        leat_seat seat = __atomic_load_n(&c->seat, __ATOMIC_SEQ_CST) % LEAT_SEAT_STATES;
+        bool news = seat == LEAT_SEAT_FREE && leat_conn_has_news(c), same = frames == c->seen;
+        any |= seat != LEAT_SEAT_READS || !same;
+        if (seat == LEAT_SEAT_WORKS && same)
             leat_conn_leave(c);
+        if (seat == LEAT_SEAT_FREE && (rest || (news && c->had_news && same)))
+            leat_conn_seat_reader(c);
         c->seen = frames;
+        c->had_news = news;
     }
     return any;
+}
+
+void leat_watch_each(void (*fn)(leat_conn *c, void *arg), void *arg)
+{
+    pthread_mutex_lock(&lock);
+    for (leat_conn *c = conns; c; c = c->next)
+        fn(c, arg);
+    pthread_mutex_unlock(&lock);
 }
 
 static void on_event(void *who)
@@ -131,6 +144,7 @@ static void *watch(void *unused)
         }
         if (leat_now_ns() >= __atomic_load_n(&next, __ATOMIC_SEQ_CST))
             tick_all(leat_now_ns());
+        leat_standin_tick();
         pthread_mutex_lock(&lock);
         on = !quits;
         quiet = look_at_seats() ? 0 : quiet + 1;

@@ -260,7 +260,10 @@ void leat_worker_run_graph(leat_worker *w, leat_asked *a, const leat_incoming *i
     }
     if (!leat_asked_on_gone(a, master_gone, r))
         master_gone(r);
+    leat_arrivals made_ready;
+    leat_arrivals_begin(&made_ready);
     leat_plan_start(r->graph->plan, &r->step);
+    leat_arrivals_end(&made_ready);
 }
 
 void leat_worker_stop(leat_worker *w, leat_status why)

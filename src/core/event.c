@@ -42,21 +42,33 @@ static void spin(leat_event *e)
     leat_spin_end();
 }
 
+int32_t leat_event_sleep(leat_event *e)
+{
+    int32_t unset = UNSET;
+    return __atomic_compare_exchange_n(&e->state, &unset, SLEEPING, 0, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_ACQUIRE)
+               ? SLEEPING
+               : -1;
+}
+
+void leat_event_awake(leat_event *e)
+{
+    int32_t sleeping = SLEEPING;
+    __atomic_compare_exchange_n(&e->state, &sleeping, UNSET, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
+}
+
 int leat_event_wait(leat_event *e, int64_t deadline_ns)
 {
     if (leat_event_is_set(e))
         return 1;
     spin(e);
-    int32_t unset = UNSET;
-    if (!__atomic_compare_exchange_n(&e->state, &unset, SLEEPING, 0, __ATOMIC_ACQUIRE,
-                                     __ATOMIC_ACQUIRE))
+    if (leat_event_sleep(e) < 0)
         return 1;
     while (!leat_event_is_set(e)) {
         if (leat_futex_wait(&e->state, SLEEPING, deadline_ns))
             continue;
-        int32_t sleeping = SLEEPING;
-        return !__atomic_compare_exchange_n(&e->state, &sleeping, UNSET, 0, __ATOMIC_ACQUIRE,
-                                            __ATOMIC_ACQUIRE);
+        leat_event_awake(e);
+        return leat_event_is_set(e);
     }
     return 1;
 }

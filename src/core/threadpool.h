@@ -35,6 +35,10 @@ void leat_event_set(leat_event *e);
 /* False if deadline_ns (CLOCK_MONOTONIC; 0 for none) passed first. */
 int leat_event_wait(leat_event *e, int64_t deadline_ns);
 bool leat_event_is_set(const leat_event *e);
+/* For a waiter that sleeps at several futexes, state among them: whoever sets the event wakes it
+ * while the state is the value given; -1 if the event is set already. Awake again, it says so. */
+int32_t leat_event_sleep(leat_event *e);
+void leat_event_awake(leat_event *e);
 /* The same as leat_event_wait, but the thread works while it waits, on jobs and loops of p. Not for
  * callers that hold a lock. */
 int leat_pool_wait(leat_pool *p, leat_event *e, int64_t deadline_ns);

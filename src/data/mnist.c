@@ -13,7 +13,7 @@
 #include "data/digits.h"
 #include "data/random.h"
 
-enum { PIXELS = 784, CLASSES = 10, KEPT = 4 };
+enum { PIXELS = 784, CLASSES = 10, KEPT = 4, AHEAD = 3 };
 
 typedef struct digit_set {
     leat_tensor *images, *labels; /* uint8 (n, 28, 28) and (n) */
@@ -180,6 +180,15 @@ static void deal(const digit_set *d, int64_t from, float *restrict image, float 
     label[((const unsigned char *)d->labels->data)[from]] = 1;
 }
 
+/* Rows come from all over the memory: they are on their way while others are dealt. */
+static void announce(const digit_set *d, int64_t row)
+{
+    const char *image = (const char *)d->images->data + row * PIXELS;
+    for (int i = 0; i < PIXELS; i += 64)
+        __builtin_prefetch(image + i);
+    __builtin_prefetch((const char *)d->labels->data + row);
+}
+
 static void shuffle(leat_mnist *m, digit_set *d)
 {
     if (!d->order) {
@@ -227,6 +236,8 @@ leat_status leat_mnist_next_batch(leat_mnist *m, leat_mnist_set set, int64_t n,
     for (int64_t i = 0; i < n; i++) {
         if (!d->order || d->next == d->n)
             shuffle(m, d);
+        if (d->next + AHEAD < d->n)
+            announce(d, d->order[d->next + AHEAD]);
         deal(d, d->order[d->next++], (float *)images->data + i * PIXELS,
              (float *)labels->data + i * CLASSES);
     }

@@ -224,6 +224,25 @@ static void async_job(void *arg)
 }
 
 static __thread leat_arrivals *arrivals; /* that this thread collects, or NULL */
+static __thread const leat_step *only;   /* see leat_arrivals_only */
+
+static void arrived(leat_arrivals *l, async_run *a)
+{
+    a->next = NULL;
+    *l->last = a;
+    l->last = &a->next;
+}
+
+/* What this thread has collected must not wait until a long work is done. */
+static void send_away(leat_arrivals *l)
+{
+    for (async_run *a = l->first, *next; a; a = next) {
+        next = a->next;
+        leat_pool_submit(a->run->executor->device->inter, async_job, a);
+    }
+    l->first = NULL;
+    l->last = &l->first;
+}
 
 static void async_done(leat_kernel *k, leat_status s)
 {
@@ -233,13 +252,10 @@ static void async_done(leat_kernel *k, leat_status s)
     if (atomic_fetch_add(&a->turns, 1) != 1)
         return;
     /* Later, and perhaps in some other thread. */
-    if (arrivals) {
-        a->next = NULL;
-        *arrivals->last = a;
-        arrivals->last = &a->next;
-    } else {
+    if (arrivals)
+        arrived(arrivals, a);
+    else
         leat_pool_submit(a->run->executor->device->inter, async_job, a);
-    }
 }
 
 static void start_async(leat_run *r, task t, leat_entry *in, task_list *ready)
@@ -437,6 +453,8 @@ static void work(leat_run *r, task_list *ready)
             hand_over(r, t);
             continue;
         }
+        if (arrivals && (t.node->expensive || t.node->blocks))
+            send_away(arrivals);
         int before = ready->n;
         run_task(r, t, ready);
         if (ready->n > before + 1 || (ready->n > 1 && ready->n > before))
@@ -448,36 +466,64 @@ static void work(leat_run *r, task_list *ready)
 
 void leat_arrivals_begin(leat_arrivals *l)
 {
+    *l = (leat_arrivals){.last = &l->first, .within = arrivals != NULL};
+    if (!l->within)
+        arrivals = l;
+}
+
+void leat_arrivals_only(const leat_step *step)
+{
+    only = step;
+}
+
+bool leat_arrivals_welcome(const leat_step *step)
+{
+    return !only || only == step;
+}
+
+/* Takes out those of the first run that may go on here; others go elsewhere if they may not, or if
+ * there are threads for them. Gives how many were taken; what they made ready is in the list. */
+static int take_up(leat_arrivals *l, leat_run **run_out, task_list *ready)
+{
+    async_run *next, *a = l->first;
+    leat_run *r = NULL;
+    int n = 0;
     l->first = NULL;
     l->last = &l->first;
-    arrivals = l;
+    for (; a; a = next) {
+        next = a->next;
+        leat_pool *pool = a->run->executor->device->inter;
+        bool welcome = leat_arrivals_welcome(a->run->step);
+        if (welcome && (!r || a->run == r)) {
+            r = a->run;
+            finish_async(a, ready);
+            n++;
+        } else if (!welcome || leat_pool_size(pool) > 0) {
+            leat_pool_submit(pool, async_job, a);
+        } else {
+            arrived(l, a);
+        }
+    }
+    *run_out = r;
+    return n;
 }
 
 void leat_arrivals_end(leat_arrivals *l)
 {
-    arrivals = NULL;
-    while (l->first) {
-        leat_run *r = l->first->run;
-        int came = 0;
+    while (l->first && !l->within) {
+        leat_run *r;
         task_list ready;
         list_init(&ready);
-        for (async_run **p = &l->first; *p;) {
-            async_run *a = *p;
-            if (a->run != r) {
-                p = &a->next;
-                continue;
-            }
-            *p = a->next;
-            finish_async(a, &ready);
-            came++;
-        }
+        int n = take_up(l, &r, &ready);
         if (ready.n > 1)
             share(r, &ready);
         work(r, &ready);
         list_release(&ready);
-        while (came-- > 0)
+        while (n-- > 0)
             end_active(r);
     }
+    if (!l->within)
+        arrivals = NULL;
 }
 
 void leat_run_start(leat_run *r, leat_step *step)

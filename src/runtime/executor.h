@@ -23,13 +23,18 @@ void leat_run_free(leat_run *r);
  * When all is done, step->running is counted down; the last one sets step->done. */
 void leat_run_start(leat_run *r, leat_step *step);
 /* A thread that brings tensors from elsewhere says when it begins to hand them out and when it has
- * done so: then it runs what waited for them, instead of waking a thread for each. It holds no lock
- * and may stay away for long. */
+ * done so: then it runs what waited for them, and what waited for that, instead of waking a thread
+ * for each. It holds no lock and may stay away for long. */
 typedef struct leat_arrivals {
     struct leat_async_run *first, **last;
+    bool within; /* others, which take care of these */
 } leat_arrivals;
 void leat_arrivals_begin(leat_arrivals *l);
 void leat_arrivals_end(leat_arrivals *l);
+/* From now on this thread, which waits for a step, runs nothing but that one's nodes: other runs
+ * go to their device's threads. NULL: any. */
+void leat_arrivals_only(const leat_step *step);
+bool leat_arrivals_welcome(const leat_step *step); /* in this thread */
 /* Names of nodes that wait for something, for messages about time-outs; at most n bytes. */
 void leat_run_waiting(leat_run *r, char *buf, size_t n);
 

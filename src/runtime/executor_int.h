@@ -107,9 +107,9 @@ struct leat_run {
     } * jobs;        /* one for each node: to hand it to another thread */
     task_list spare; /* the starting thread's, kept between steps */
     atomic_int active;
-    pthread_mutex_t flow;      /* guards frames and iterations; see 3 */
-    struct live_frame *frames; /* live ones, linked; besides the root */
-    pthread_mutex_t wait_lock; /* guards waiting */
+    pthread_mutex_t flow;           /* guards frames and iterations; see 3 */
+    struct live_frame *frames;      /* live ones, linked; besides the root */
+    pthread_mutex_t wait_lock;      /* guards waiting */
     struct leat_async_run *waiting; /* async kernels under way, linked */
 };
 

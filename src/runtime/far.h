@@ -26,6 +26,8 @@ typedef struct leat_far_ops {
     void (*step_end)(leat_far *f, leat_step *step);
     /* Which tasks' parts of a step under way have not ended, in words; "" if all have. */
     void (*step_waits)(leat_far *f, leat_step *step, char *out, size_t size);
+    /* As leat_pool_wait for the step's end; may bring what comes for it in this thread. */
+    int (*step_await)(leat_far *f, leat_pool *p, leat_step *step);
     void (*free)(leat_far *f); /* the session is over */
 } leat_far_ops;
 

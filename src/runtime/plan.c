@@ -248,9 +248,10 @@ void leat_plan_start(leat_plan *p, leat_step *step)
         p->far->ops->part_start(p->far_parts[i], step);
     for (int i = 0; i < p->n_groups; i++)
         step->rendezvous->ops->expect(step->rendezvous, p->groups[i]);
-    for (int i = 1; i < p->n_parts; i++)
+    bool here = leat_arrivals_welcome(step);
+    for (int i = here ? 1 : 0; i < p->n_parts; i++)
         leat_pool_submit(p->parts[i].device->inter, part_run, &a->jobs[i]);
-    if (p->n_parts)
+    if (here && p->n_parts)
         leat_run_start(a->runs[0], step);
     leat_step_part_ended(step);
 }
@@ -281,6 +282,17 @@ static void record_graphs(const leat_plan *p, leat_trace *trace)
     }
 }
 
+static bool await_end(leat_plan *p, leat_step *step)
+{
+    leat_pool *pool = p->n_parts ? p->parts[0].device->inter : NULL;
+    if (!p->far)
+        return leat_pool_wait(pool, &step->done, step->deadline_ns);
+    leat_arrivals_only(step);
+    bool ended = p->far->ops->step_await(p->far, pool, step);
+    leat_arrivals_only(NULL);
+    return ended;
+}
+
 leat_status leat_plan_run(leat_plan *p, leat_step *step)
 {
     if (p->far)
@@ -288,9 +300,7 @@ leat_status leat_plan_run(leat_plan *p, leat_step *step)
     if (step->trace && leat_trace_wants_graphs(step->trace))
         record_graphs(p, step->trace);
     leat_plan_start(p, step);
-    leat_pool *pool = p->n_parts ? p->parts[0].device->inter : NULL;
-    if (!(pool ? leat_pool_wait(pool, &step->done, step->deadline_ns)
-               : leat_event_wait(&step->done, step->deadline_ns))) {
+    if (!await_end(p, step)) {
         name_the_waiting(p, step->activation, step);
         leat_event_wait(&step->done, 0); /* kernels end when they are cancelled */
     }
