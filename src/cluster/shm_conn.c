@@ -359,10 +359,20 @@ bool leat_conn_take_seat(leat_conn *c, uint64_t *number_out)
     return take_seat(c, LEAT_SEAT_FREE, number_out);
 }
 
+static bool is_called(leat_conn *c)
+{
+    return __atomic_load_n(&c->alarm, __ATOMIC_SEQ_CST) ||
+           __atomic_load_n(&c->end, __ATOMIC_SEQ_CST);
+}
+
 bool leat_conn_has_news(leat_conn *c)
 {
-    return leat_ring_ready(&c->rings.in) || __atomic_load_n(&c->alarm, __ATOMIC_SEQ_CST) ||
-           __atomic_load_n(&c->end, __ATOMIC_SEQ_CST);
+    return leat_ring_ready(&c->rings.in) || is_called(c);
+}
+
+bool leat_conn_wants_reader(leat_conn *c)
+{
+    return leat_ring_unread(&c->rings.in) || is_called(c);
 }
 
 bool leat_conn_read_one(leat_conn *c, uint64_t number)

@@ -109,8 +109,9 @@ void leat_conn_hold(leat_conn *c);
 void leat_conn_let_go(leat_conn *c);
 bool leat_conn_take_seat(leat_conn *c, uint64_t *number_out); /* if it is free */
 void leat_conn_free_seat(leat_conn *c, uint64_t number);
-void leat_conn_seat_reader(leat_conn *c); /* a thread of its own, if the seat is free */
-bool leat_conn_has_news(leat_conn *c);    /* bytes, chores or the end */
+void leat_conn_seat_reader(leat_conn *c);  /* a thread of its own, if the seat is free */
+bool leat_conn_has_news(leat_conn *c);     /* bytes, chores or the end: for who has the seat */
+bool leat_conn_wants_reader(leat_conn *c); /* the same for others */
 /* Reads one frame and works on it. False if the seat is somebody else's from now on. */
 bool leat_conn_read_one(leat_conn *c, uint64_t number);
 

@@ -81,6 +81,12 @@ int64_t leat_ring_ready(const leat_ring *r)
     return n > LEAT_RING_BYTES ? -1 : (int64_t)n;
 }
 
+bool leat_ring_unread(const leat_ring *r)
+{
+    return __atomic_load_n(&r->shared->head, __ATOMIC_ACQUIRE) !=
+           __atomic_load_n(&r->shared->tail, __ATOMIC_ACQUIRE);
+}
+
 void leat_ring_put(leat_ring *r, const void *bytes, uint64_t n)
 {
     uint64_t at = r->at % LEAT_RING_BYTES, first = LEAT_RING_BYTES - at;

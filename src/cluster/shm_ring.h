@@ -10,6 +10,7 @@
 #define LEAT_CLUSTER_SHM_RING_H
 
 #include <leat/status.h>
+#include <stdbool.h>
 
 /* In shared memory, a cache line for each. */
 typedef struct leat_ring_shared {
@@ -42,6 +43,8 @@ void leat_rings_release(leat_ring_pair *p);
 /* Bytes that fit now, or are there now; -1 if the other tells nonsense. */
 int64_t leat_ring_room(const leat_ring *r);
 int64_t leat_ring_ready(const leat_ring *r);
+bool leat_ring_unread(
+    const leat_ring *r); /* the same by what was told, for who is not the reader */
 /* n at most what fits, or is there. Nobody sees it before it is told. */
 void leat_ring_put(leat_ring *r, const void *bytes, uint64_t n);
 void leat_ring_get(leat_ring *r, void *to, uint64_t n);

@@ -68,7 +68,7 @@ static bool look_at_seats(void)
     for (leat_conn *c = conns; c; c = c->next) {
         uint64_t frames = __atomic_load_n(&c->frames, __ATOMIC_RELAXED);
         leat_seat seat = __atomic_load_n(&c->seat, __ATOMIC_SEQ_CST) % LEAT_SEAT_STATES;
-        bool news = seat == LEAT_SEAT_FREE && leat_conn_has_news(c), same = frames == c->seen;
+        bool news = seat == LEAT_SEAT_FREE && leat_conn_wants_reader(c), same = frames == c->seen;
         any |= seat != LEAT_SEAT_READS || !same;
         if (seat == LEAT_SEAT_WORKS && same)
             leat_conn_leave(c);

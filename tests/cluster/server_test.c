@@ -2,6 +2,8 @@
 #include "test.h"
 
 #include <leat/leat.h>
+#include <pthread.h>
+#include <time.h>
 
 /* ps and worker on free ports: the first servers only find the ports. */
 typedef struct pair {
@@ -208,9 +210,83 @@ static void loop_over_tasks(void)
     pair_stop(&p);
 }
 
+/* ---- Threads that wait for steps read what comes for them ---- */
+
+typedef struct counting {
+    leat_session *s;
+    leat_out more;
+    int steps;
+} counting;
+
+static void *count(void *arg)
+{
+    counting *c = arg;
+    for (int i = 0; i < c->steps; i++) {
+        leat_tensor *v = NULL;
+        CHECK_OK(leat_session_run(c->s, LEAT_NO_FEED, LEAT_FETCH({c->more, &v}), LEAT_NO_TARGET));
+        leat_tensor_unref(v);
+    }
+    return NULL;
+}
+
+static void *close_soon(void *session)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    leat_session_close(session);
+    return NULL;
+}
+
+static void waiting_threads(void)
+{
+    enum { THREADS = 4, LONE = 200, EACH = 50 };
+    pair p;
+    leat_session *s;
+    leat_tensor *v;
+    pthread_t threads[THREADS];
+    pair_start(&p);
+    leat_graph *g = leat_graph_new();
+    leat_out w, y, more, never;
+    leat_with_device(g, "/job:ps/task:0")
+    {
+        w = leat_variable(g, "w", leat_zeros(g, LEAT_FLOAT, leat_shape(1000)));
+        never = leat_dequeue(leat_fifo_queue(g, 10, LEAT_COMPONENTS({LEAT_FLOAT, leat_shape()})));
+    }
+    leat_with_device(g, "/job:worker/task:0") y =
+        leat_add(leat_mul(w, leat_scalar(g, LEAT_FLOAT, 0)), leat_scalar(g, LEAT_FLOAT, 1));
+    leat_with_device(g, "/job:ps/task:0") more = leat_assign_add(leat_variable_ref(w), y);
+    CHECK_OK(leat_session_open(g, &s, .target = leat_server_target(p.worker)));
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH,
+                              LEAT_TARGET(leat_global_variables_initializer(g))));
+    counting c = {s, more, LONE}, each = {s, more, EACH};
+    int want = 0;
+    for (int round = 0; round < 3; round++) { /* alone, then together, and again */
+        count(&c);
+        for (int i = 0; i < THREADS; i++)
+            pthread_create(&threads[i], NULL, count, &each);
+        for (int i = 0; i < THREADS; i++)
+            pthread_join(threads[i], NULL);
+        want += LONE + THREADS * EACH;
+    }
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({w, &v}), LEAT_NO_TARGET));
+    CHECK(((const float *)leat_tensor_data(v))[999] == (float)want);
+    leat_tensor_unref(v);
+    /* One that waits in vain hears of its time, and of the session's end. */
+    count(&c);
+    CHECK_ERROR(leat_session_run_with(s, &(leat_run_options){.timeout_ms = 50}, LEAT_NO_FEED,
+                                      LEAT_NO_FETCH, LEAT_TARGET(never)),
+                DEADLINE_EXCEEDED, "");
+    count(&c);
+    pthread_create(&threads[0], NULL, close_soon, s);
+    CHECK_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(never)), CANCELLED,
+                "");
+    pthread_join(threads[0], NULL);
+    leat_graph_free(g);
+    pair_stop(&p);
+}
+
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"one_task", one_task}, {"two_tasks", two_tasks},
                {"loop_over_tasks", loop_over_tasks}, {"failing_task", failing_task},
-               {"remote_session", remote_session});
+               {"remote_session", remote_session}, {"waiting_threads", waiting_threads});
 }
