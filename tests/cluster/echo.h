@@ -76,7 +76,7 @@ static inline leat_status echo_ask(leat_channel *c, const char *method, const ch
 
 static inline void await(atomic_int *n, int least)
 {
-    for (int i = 0; i < 5000 && atomic_load(n) < least; i++)
+    for (int i = 0; i < 20000 && atomic_load(n) < least; i++)
         usleep(1000);
     CHECK(atomic_load(n) >= least);
 }

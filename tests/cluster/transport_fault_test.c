@@ -49,15 +49,15 @@ static void park(result *r)
 {
     leat_event_init(&r->done);
     leat_channel_call(channel, "/test/Park", &(leat_outgoing){0}, NULL, on_result, r, NULL);
-    CHECK_OK(ask("/test/Echo", 5000, false)); /* so it is there, too */
+    CHECK_OK(ask("/test/Echo", 20000, false)); /* so it is there, too */
 }
 
 static void refused(void)
 {
     open_channel("127.0.0.1:1");
-    CHECK_ERROR(ask("/test/Echo", 1000, false), UNAVAILABLE,
+    CHECK_ERROR(ask("/test/Echo", 20000, false), UNAVAILABLE,
                 "/job:ps/task:0 (127.0.0.1:1) refused the connection");
-    CHECK_ERROR(ask("/test/Echo", 1000, false), UNAVAILABLE, "[/test/Echo, after 0.0");
+    CHECK_ERROR(ask("/test/Echo", 20000, false), UNAVAILABLE, "[/test/Echo, after ");
     CHECK_ERROR(ask("/test/Echo", 300, true), DEADLINE_EXCEEDED, "refused the connection");
     leat_channel_free(channel);
 }
@@ -65,7 +65,7 @@ static void refused(void)
 static void unresolved(void)
 {
     open_channel("no-such-host.invalid:2222");
-    CHECK_ERROR(ask("/test/Echo", 5000, false), UNAVAILABLE,
+    CHECK_ERROR(ask("/test/Echo", 20000, false), UNAVAILABLE,
                 "(no-such-host.invalid:2222) has a name that does not resolve");
     leat_channel_free(channel);
 }
@@ -84,7 +84,8 @@ static void talk_to(const char *bytes, leat_code code, const char *words)
     result r;
     leat_event_init(&r.done);
     leat_channel_call(channel, "/test/Echo", &(leat_outgoing){0},
-                      &(leat_call_options){.deadline_ns = in_ms(700)}, on_result, &r, NULL);
+                      &(leat_call_options){.deadline_ns = in_ms(bytes ? 20000 : 700)}, on_result,
+                      &r, NULL);
     int c = accept(l, NULL, NULL);
     char ignored[1000];
     CHECK(read(c, ignored, sizeof ignored) > 0);
@@ -119,12 +120,12 @@ static void killed(void)
     task_end(&t);
     leat_event_wait(&r.done, 0);
     CHECK_ERROR(r.status, UNAVAILABLE, "closed the connection in mid-call");
-    CHECK_ERROR(ask("/test/Echo", 1000, false), UNAVAILABLE, "refused");
+    CHECK_ERROR(ask("/test/Echo", 20000, false), UNAVAILABLE, "refused");
     /* Back on the same port: whoever waits is served. */
     char where[32];
     snprintf(where, sizeof where, "%s", address);
     t = start_server(where);
-    CHECK_OK(ask("/test/Echo", 10000, true));
+    CHECK_OK(ask("/test/Echo", 20000, true));
     task_end(&t);
     leat_channel_free(channel);
 }
@@ -139,10 +140,10 @@ static void stopped(void)
     CHECK_ERROR(ask("/test/Echo", 300, false), DEADLINE_EXCEEDED, "did not answer in time");
     int64_t begin = leat_now_ns();
     leat_event_wait(&r.done, 0);
-    CHECK(leat_now_ns() - begin < 6000000000);
+    CHECK(leat_now_ns() - begin < 20000000000); /* 2 s, and more on a busy machine */
     CHECK_ERROR(r.status, UNAVAILABLE, "fell silent");
     kill(t.pid, SIGCONT);
-    CHECK_OK(ask("/test/Echo", 10000, true));
+    CHECK_OK(ask("/test/Echo", 20000, true));
     /* A peer that is merely slow to answer is not given up. */
     park(&r);
     CHECK(!leat_event_wait(&r.done, in_ms(4000)));
@@ -171,7 +172,7 @@ static void caller_vanishes(bool killed)
         task_end(&t);
     else
         task_pause(&t);
-    for (int i = 0; i < 8000 && !atomic_load(&gone); i++)
+    for (int i = 0; i < 20000 && !atomic_load(&gone); i++)
         usleep(1000);
     CHECK_INT(atomic_load(&gone), 1);
     if (!killed)
@@ -213,7 +214,7 @@ static void garbage(void)
         close(c);
     }
     open_channel(address);
-    CHECK_OK(ask("/test/Echo", 5000, false));
+    CHECK_OK(ask("/test/Echo", 20000, false));
     leat_channel_free(channel);
     leat_listener_stop(l, in_ms(1000));
 }

@@ -140,7 +140,7 @@ static void start_again(leat_rpc *c, const char *method, int64_t deadline_ns)
  * wait fails with the reason of the last attempt. */
 static bool ask_why(leat_rpc *c)
 {
-    enum { PATIENCE_NS = 100000000 };
+    enum { PATIENCE_NS = 300000000 };
     if (c->code != GRPC_STATUS_DEADLINE_EXCEEDED || !c->wait_ready || c->asks_why ||
         leat_rpc_connected(c->channel))
         return false;

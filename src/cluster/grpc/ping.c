@@ -2,7 +2,8 @@
  *
  * gRPC's own keepalive is not used by clients: TensorFlow's servers take pings on an open call that
  * moves no data for an attack, and hang up after three. A call is answered by everybody: by Leat's
- * listeners, and by others with UNIMPLEMENTED, which is as good.
+ * listeners, and by others with UNIMPLEMENTED, which is as good. A process that was stopped itself,
+ * or got no CPU, does not blame its peer for what it missed: it pings again.
  */
 #include "cluster/grpc/channel_int.h"
 #include "core/threadpool.h"
@@ -11,6 +12,8 @@ int64_t leat_ping_after_ns = INT64_C(10000000000);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all; before a channel's */
 static leat_rpc_channel *all;
+static int64_t ticked_ns; /* when all were looked at last */
+static int64_t missed_ns; /* when it was found that this is long ago */
 
 /* Gives up calls that were open when the ping began. The connection is left, too: behind a cut link
  * it would take TCP a quarter of an hour to see that. */
@@ -26,12 +29,29 @@ static void give_up(leat_rpc_channel *c)
     grpc_channel_destroy(old);
 }
 
+static void note_time(int64_t now) /* lock is held */
+{
+    if (ticked_ns && now - ticked_ns > leat_ping_after_ns)
+        missed_ns = now;
+}
+
+/* This process has looked at its channels in time ever since. */
+static bool awake_since(int64_t ns)
+{
+    pthread_mutex_lock(&lock);
+    note_time(leat_now_ns());
+    bool awake = missed_ns < ns;
+    pthread_mutex_unlock(&lock);
+    return awake;
+}
+
 static void on_ping(void *arg, leat_status s, const leat_incoming *in)
 {
     leat_rpc_channel *c = arg;
     leat_code code = leat_status_code(s);
     leat_status_free(s);
-    bool silent = code == LEAT_DEADLINE_EXCEEDED && leat_rpc_connected(c);
+    bool silent =
+        code == LEAT_DEADLINE_EXCEEDED && leat_rpc_connected(c) && awake_since(c->pinged_ns);
     if (silent)
         give_up(c);
     pthread_mutex_lock(&c->lock);
@@ -45,6 +65,8 @@ static void tick(void)
 {
     int64_t now = leat_now_ns();
     pthread_mutex_lock(&lock);
+    note_time(now);
+    ticked_ns = now;
     for (leat_rpc_channel *c = all; c; c = c->next) {
         pthread_mutex_lock(&c->lock);
         bool due = c->calls && !c->pinged_ns && now - c->heard_ns >= leat_ping_after_ns;
@@ -63,6 +85,8 @@ void leat_ping_watch(leat_rpc_channel *c)
 {
     leat_pump_every(leat_ping_after_ns / 2, tick);
     pthread_mutex_lock(&lock);
+    if (!all)
+        ticked_ns = leat_now_ns();
     c->next = all;
     c->link = &all;
     if (all)
