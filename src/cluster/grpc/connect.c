@@ -1,0 +1,58 @@
+/* connect.c -- gRPC's channel behind one of ours, with its options. */
+#include <limits.h>
+
+#include <grpc/grpc_security.h>
+
+#include "cluster/grpc/channel_int.h"
+#include "cluster/grpc/local.h"
+#include "core/alloc.h"
+
+grpc_channel *leat_rpc_connect(const leat_rpc_channel *ch)
+{
+    const struct {
+        const char *key;
+        int value;
+    } options[] = {
+        {GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, INT_MAX},
+        {GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, INT_MAX},
+        {GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100},
+        {GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 10000}, /* really: how long to try to connect */
+        {GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5000},
+        /* Never a ping of gRPC's own (ping.c says why), but TCP's deadline for what is not
+         * acknowledged, which comes with them: behind a cut link TCP waits for longer and longer,
+         * also when the link is healed. */
+        {GRPC_ARG_KEEPALIVE_TIME_MS, INT_MAX - 1},
+        {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, (int)(2 * leat_ping_after_ns / 1000000)},
+        {GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000},
+        {GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1}, /* another channel's failures are not ours */
+        {GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1},
+        {GRPC_ARG_ENABLE_HTTP_PROXY, 0},
+        {GRPC_ARG_ENABLE_RETRIES, 0}, /* would hold on to what was sent */
+        {GRPC_ARG_ENABLE_CHANNELZ, 0},
+    };
+    enum { N = sizeof options / sizeof *options };
+    grpc_arg args[N + 3];
+    size_t n = N;
+    for (int i = 0; i < N; i++)
+        args[i] =
+            (grpc_arg){GRPC_ARG_INTEGER, (char *)options[i].key, .value.integer = options[i].value};
+    /* With its scheme, else a host that is called as one would be taken for it. */
+    leat_strbuf target = {0};
+    leat_strbuf_puts(&target, "dns:///");
+    for (const char *p = ch->address; *p; p++)
+        if (*p == '[' || *p == ']')
+            leat_strbuf_puts(&target, *p == '[' ? "%5B" : "%5D");
+        else
+            leat_strbuf_putc(&target, *p);
+    if (leat_parts_known)
+        args[n++] = (grpc_arg){GRPC_ARG_STRING, GRPC_ARG_PRIMARY_USER_AGENT_STRING,
+                               .value.string = LEAT_PARTS_AGENT};
+    if (ch->tls_name)
+        args[n++] = (grpc_arg){GRPC_ARG_STRING, GRPC_SSL_TARGET_NAME_OVERRIDE_ARG,
+                               .value.string = ch->tls_name};
+    if (leat_local_address(ch->address) && leat_local_arg(&args[n]))
+        n++;
+    grpc_channel *c = grpc_channel_create(target.s, ch->credentials, &(grpc_channel_args){n, args});
+    leat_strbuf_release(&target);
+    return c;
+}
