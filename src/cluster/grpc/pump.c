@@ -18,8 +18,8 @@
 enum {
     SPIN_NS = 60 * 1000,
     PATIENCE_NS = 1000 * 1000, /* for which the lead waits for who holds it */
-    SLOW_NS = 100 * 1000,      /* a function of callers' that took longer */
-    EAGER_TURNS = 16,          /* after such a one the lead does not wait for the next so many */
+    SLOW_NS = 150 * 1000, /* callers' code that takes longer, on average: the lead does not wait */
+    CODE_NS_MAX = 4 * SLOW_NS, /* as much as one that was slow counts */
     QUIET_TURNS = 8,           /* of PATIENCE_NS without an event, before the watcher sleeps */
     HELP_NS = 20 * 1000 * 1000,
     IDLE_KEPT = 2,
@@ -40,7 +40,8 @@ static int64_t since_ns;                   /* when it became FREE or AWAY */
 static bool summoned;                      /* another one is to lead at once */
 static bool watched, drowsy; /* an idle thread looks at the lead; it sleeps until it is told */
 static bool closing;         /* the queue is empty for good */
-static int threads, idle, eager;
+static int threads, idle;
+static int64_t code_ns; /* how long callers' code takes, a moving average */
 static unsigned events;
 static int followers;        /* threads that wait for replies while others lead, */
 static leat_event *follower; /* the last one of them, for this */
@@ -150,7 +151,7 @@ void leat_pump_let_go(void)
     pthread_mutex_lock(&lock);
     leave_lead(AWAY);
     went_ns = since_ns;
-    if (eager)
+    if (code_ns > SLOW_NS)
         summon();
     pthread_mutex_unlock(&lock);
 }
@@ -161,9 +162,9 @@ static void come_back(void)
     may_block = false;
     if (leading)
         return;
-    bool slow = leat_now_ns() - went_ns > SLOW_NS;
+    int64_t took = leat_now_ns() - went_ns;
     pthread_mutex_lock(&lock);
-    eager = slow ? EAGER_TURNS : eager ? eager - 1 : 0;
+    code_ns += ((took < CODE_NS_MAX ? took : CODE_NS_MAX) - code_ns) / 8;
     if (lead == AWAY && term == my_term) {
         atomic_store(&lead, POLLING);
         leading = true;

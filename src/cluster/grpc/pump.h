@@ -2,9 +2,9 @@
  *
  * 1. One thread leads: it polls. Before it runs callers' code, which may block, it lets others lead
  *    (leat_pump_let_go): one takes over when the code has run for a millisecond; at once, if calls
- *    are made meanwhile by other threads, or by one that may block; and at once, if such code took
- *    long just now. So somebody always polls, however many handlers block, and a short one costs no
- *    change of threads.
+ *    are made meanwhile by other threads, or by one that may block; and at once, while such code
+ * takes long on average. So somebody always polls, however many handlers block, and a short one
+ * costs no change of threads.
  * 2. One queue for all channels and listeners: gRPC polls all sockets of a process together, and
  *    with two queues whoever polls would have to wake a thread of the other for every event.
  * 3. A thread that waits for a reply leads while it waits, if nobody does, and if there are no
