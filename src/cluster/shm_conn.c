@@ -201,9 +201,12 @@ static bool read_letter(leat_conn *c, letter *l)
     l->lengths = l->few_lengths;
     l->slices = l->few_slices;
     l->too_large = false;
+    const leat_frame *f = &l->frame;
     if (!read_bytes(c, &l->frame, sizeof l->frame))
         return false;
-    const leat_frame *f = &l->frame;
+    if (f->kind == LEAT_FRAME_SKIP && f->size < LEAT_RING_BYTES &&
+        !(read_bytes(c, NULL, f->size) && read_bytes(c, &l->frame, sizeof l->frame)))
+        return false;
     if (f->kind < LEAT_FRAME_REQUEST || f->kind > LEAT_FRAME_PONG || f->method > METHOD_MAX ||
         f->segments > SEGMENTS_MAX) {
         leat_conn_finish(c, LEAT_CONN_GARBAGE);

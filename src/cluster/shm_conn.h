@@ -25,6 +25,7 @@ typedef enum leat_frame_kind {
     LEAT_FRAME_CANCEL,
     LEAT_FRAME_PING,
     LEAT_FRAME_PONG,
+    LEAT_FRAME_SKIP, /* so many bytes, to the ring's end: an empty ring begins anew */
 } leat_frame_kind;
 
 /* As it stands in the ring. */

@@ -97,6 +97,12 @@ void leat_ring_put(leat_ring *r, const void *bytes, uint64_t n)
     r->at += n;
 }
 
+uint64_t leat_ring_to_end(const leat_ring *r)
+{
+    uint64_t at = r->at % LEAT_RING_BYTES;
+    return at && leat_ring_room(r) == LEAT_RING_BYTES ? LEAT_RING_BYTES - at : 0;
+}
+
 void leat_ring_get(leat_ring *r, void *to, uint64_t n)
 {
     uint64_t at = r->at % LEAT_RING_BYTES, first = LEAT_RING_BYTES - at;

@@ -48,6 +48,9 @@ bool leat_ring_unread(
 /* n at most what fits, or is there. Nobody sees it before it is told. */
 void leat_ring_put(leat_ring *r, const void *bytes, uint64_t n);
 void leat_ring_get(leat_ring *r, void *to, uint64_t n);
+/* By the writer, if nothing is left to be read: bytes up to the ring's end, 0 if it is at its
+ * beginning. Who goes on there keeps using the same memory, which is in the caches. */
+uint64_t leat_ring_to_end(const leat_ring *r);
 void leat_ring_tell_written(leat_ring *r);
 void leat_ring_tell_read(leat_ring *r);
 /* Returns when there is something to read, or room to write, or *stop is not 0 (wake it up with

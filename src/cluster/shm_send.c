@@ -8,7 +8,7 @@
 #include "core/alloc.h"
 
 /* Told in pieces of this size, so that the reader copies while the rest is written. */
-enum { STRIDE = 256 << 10 };
+enum { STRIDE = 256 << 10, REWIND_AT = 256 << 10 };
 
 struct leat_unsent {
     struct leat_unsent *next;
@@ -64,11 +64,26 @@ static void drop(leat_unsent *u)
     free(u);
 }
 
+/* Before a message: an empty ring begins anew if the message fits into what is free then. */
+static void rewind_ring(leat_ring *r, const leat_unsent *u)
+{
+    uint64_t skip = leat_ring_to_end(r);
+    uint64_t free_then = LEAT_RING_BYTES - skip;
+    uint64_t size = u->part_list[0].n + ((const leat_frame *)u->head)->size;
+    leat_frame f = {.kind = LEAT_FRAME_SKIP, .size = skip - sizeof f};
+    if (skip < sizeof f || free_then < REWIND_AT || free_then < size)
+        return;
+    leat_ring_put(r, &f, sizeof f);
+    r->at += f.size;
+}
+
 /* As much as fits now: true if that was all. send_lock is held. */
 static bool push(leat_conn *c, leat_unsent *u)
 {
     leat_ring *r = &c->rings.out;
     uint64_t told = r->at;
+    if (u->part == 0 && u->at == 0)
+        rewind_ring(r, u);
     while (u->part < u->parts) {
         const leat_slice *p = &u->part_list[u->part];
         int64_t room = leat_ring_room(r);
