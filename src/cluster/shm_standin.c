@@ -22,7 +22,7 @@
 #include "core/spin.h"
 #include "core/threadpool.h"
 
-enum { SEATS = 64, SPIN_NS = 50 * 1000, LONE_WAITS = 8, REST_TICKS = 20 };
+enum { SEATS = 64, SPIN_NS = 300 * 1000, LONE_WAITS = 8, REST_TICKS = 20 };
 
 static atomic_int waiting; /* threads that wait now */
 static atomic_int lone;    /* waits in a row that nobody else's overlapped */
