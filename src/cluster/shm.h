@@ -30,7 +30,7 @@ void leat_shm_stop(leat_shm_listener *l, int64_t deadline_ns);
 
 /* Lets the calls of any channel to that task go by shared memory from now on, for as long as the
  * connection lives; then, and if this fails, they go their old way. May wait for some seconds if
- * the other one hangs. May be called again, when the task was started again. */
+ * the other one hangs. May be called again: nothing is done unless the task was started anew. */
 leat_status leat_channel_use_shm(leat_channel *c, const leat_shm_name *name, const char *address,
                                  const char *peer) LEAT_MUST_CHECK;
 /* A channel that goes this way alone; once the connection is lost all its calls fail. peer and
@@ -38,6 +38,7 @@ leat_status leat_channel_use_shm(leat_channel *c, const leat_shm_name *name, con
 leat_status leat_channel_open_shm(const leat_shm_name *name, const char *address, const char *peer,
                                   leat_channel **out) LEAT_MUST_CHECK;
 bool leat_channel_shm_lives(leat_channel *c);
+bool leat_channel_shm_leads_to(leat_channel *c, const leat_shm_name *name); /* and lives */
 
 /* As leat_pool_wait, but reads what comes from other tasks meanwhile and works on it: a handler or
  * a reply function may run in this thread. p NULL: there will be no work here. */

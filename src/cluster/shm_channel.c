@@ -19,6 +19,7 @@ typedef struct channel {
     leat_channel base;
     leat_conn conn;
     char *address, *peer;
+    uint64_t secret; /* of the door that it leads to */
     /* Guarded by conn.lock: */
     call **calls; /* by number modulo cap; NULL: free */
     uint64_t cap, n, number;
@@ -271,6 +272,11 @@ bool leat_channel_shm_lives(leat_channel *c)
     return !__atomic_load_n(&((channel *)c)->conn.end, __ATOMIC_SEQ_CST);
 }
 
+bool leat_channel_shm_leads_to(leat_channel *c, const leat_shm_name *name)
+{
+    return leat_channel_shm_lives(c) && ((channel *)c)->secret == name->secret;
+}
+
 /* ---- Knocking ---- */
 static leat_status knock(const leat_shm_name *name, const char *peer, int *socket_out)
 {
@@ -342,6 +348,7 @@ leat_status leat_channel_open_shm(const leat_shm_name *name, const char *address
     ch->base.ops = &ops;
     ch->address = leat_xstrdup(address);
     ch->peer = leat_xstrdup(peer);
+    ch->secret = name->secret;
     ch->failed_end = &ch->failed;
     leat_conn_start(&ch->conn, &conn_ops, socket, rings, LEAT_MESSAGE_MAX);
     *out = &ch->base;

@@ -257,13 +257,14 @@ static bool await_frame(leat_conn *c, uint64_t number)
 {
     leat_ring *r = &c->rings.in;
     while (!leat_ring_ready(r) && !__atomic_load_n(&c->end, __ATOMIC_SEQ_CST)) {
-        if (leat_standin_wants()) {
+        if (__atomic_load_n(&c->alarm, __ATOMIC_SEQ_CST)) {
+            look_up(c);
+        } else if (leat_standin_wants()) {
             leat_conn_free_seat(c, number);
             return false;
+        } else {
+            leat_ring_await_bytes(r, &c->alarm);
         }
-        leat_ring_await_bytes(r, &c->alarm);
-        if (__atomic_load_n(&c->alarm, __ATOMIC_SEQ_CST))
-            look_up(c);
     }
     return true;
 }

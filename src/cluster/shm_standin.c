@@ -18,7 +18,6 @@
 
 #include "cluster/shm.h"
 #include "cluster/shm_conn.h"
-#include "cluster/transport_int.h"
 #include "core/spin.h"
 #include "core/threadpool.h"
 
@@ -208,8 +207,6 @@ int leat_shm_wait(leat_pool *p, leat_event *e, int64_t deadline_ns)
 {
     if (!p)
         return leat_event_wait(e, deadline_ns);
-    if (leat_transport_thread()) /* a client elsewhere waits: steps of his were not woken in time */
-        return leat_pool_wait(p, e, deadline_ns);
     atomic_fetch_add(&waits, 1);
     begin(e, deadline_ns, atomic_fetch_add(&waiting, 1));
     int set = leat_pool_wait(p, e, deadline_ns);

@@ -20,7 +20,9 @@ void leat_channel_free(leat_channel *c)
 leat_status leat_channel_use_shm(leat_channel *c, const leat_shm_name *name, const char *address,
                                  const char *peer)
 {
-    leat_channel *f;
+    leat_channel *f = __atomic_load_n(&c->fast, __ATOMIC_ACQUIRE);
+    if (f && leat_channel_shm_leads_to(f, name))
+        return NULL;
     LEAT_TRY(leat_channel_open_shm(name, address, peer, &f));
     f->was = __atomic_load_n(&c->fast, __ATOMIC_ACQUIRE);
     while (!__atomic_compare_exchange_n(&c->fast, &f->was, f, false, __ATOMIC_ACQ_REL,

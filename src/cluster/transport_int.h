@@ -18,8 +18,6 @@ struct leat_channel {
     leat_channel *was;  /* of a fast one: what was in its place before */
 };
 
-bool leat_transport_thread(void); /* this thread is gRPC's, and runs a handler or a reply function */
-
 struct leat_call {
     void (*cancel)(leat_call *call);
 };

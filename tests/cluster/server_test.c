@@ -245,18 +245,20 @@ static void waiting_threads(void)
     pthread_t threads[THREADS];
     pair_start(&p);
     leat_graph *g = leat_graph_new();
-    leat_out w, y, more, never;
+    leat_out w, y, more, never, unset, fails;
     leat_with_device(g, "/job:ps/task:0")
     {
+        unset = leat_variable(g, "unset", leat_scalar(g, LEAT_FLOAT, 0));
         w = leat_variable(g, "w", leat_zeros(g, LEAT_FLOAT, leat_shape(1000)));
         never = leat_dequeue(leat_fifo_queue(g, 10, LEAT_COMPONENTS({LEAT_FLOAT, leat_shape()})));
     }
     leat_with_device(g, "/job:worker/task:0") y =
         leat_add(leat_mul(w, leat_scalar(g, LEAT_FLOAT, 0)), leat_scalar(g, LEAT_FLOAT, 1));
     leat_with_device(g, "/job:ps/task:0") more = leat_assign_add(leat_variable_ref(w), y);
-    CHECK_OK(leat_session_open(g, &s, .target = leat_server_target(p.worker)));
+    leat_with_device(g, "/job:worker/task:0") fails = leat_neg(unset);
+    CHECK_OK(leat_session_open(g, &s, .target = leat_server_target(p.worker), .timeout_ms = 60000));
     CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH,
-                              LEAT_TARGET(leat_global_variables_initializer(g))));
+                              LEAT_TARGET(leat_variable_initializer(w))));
     counting c = {s, more, LONE}, each = {s, more, EACH};
     int want = 0;
     for (int round = 0; round < 3; round++) { /* alone, then together, and again */
@@ -270,6 +272,13 @@ static void waiting_threads(void)
     CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({w, &v}), LEAT_NO_TARGET));
     CHECK(((const float *)leat_tensor_data(v))[999] == (float)want);
     leat_tensor_unref(v);
+    /* Steps that fail end: their calls to other tasks are given up. */
+    for (int i = 0; i < 20; i++) {
+        count(&(counting){s, more, 10});
+        CHECK_ERROR(leat_session_run_with(s, &(leat_run_options){.timeout_ms = 5000}, LEAT_NO_FEED,
+                                          LEAT_NO_FETCH, LEAT_TARGET(fails)),
+                    FAILED_PRECONDITION, "uninitialized");
+    }
     /* One that waits in vain hears of its time, and of the session's end. */
     count(&c);
     CHECK_ERROR(leat_session_run_with(s, &(leat_run_options){.timeout_ms = 50}, LEAT_NO_FEED,

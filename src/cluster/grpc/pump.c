@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "cluster/transport_int.h"
 #include "core/alloc.h"
 #include "core/log.h"
 #include "core/spin.h"
@@ -283,16 +282,8 @@ static void work(leat_event *done)
     }
 }
 
-static _Thread_local bool of_pump;
-
-bool leat_transport_thread(void)
-{
-    return of_pump;
-}
-
 static void *run(void *unused)
 {
-    of_pump = true;
     pthread_setname_np(pthread_self(), "leat-rpc");
     while (await_turn())
         work(NULL);
