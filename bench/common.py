@@ -1,11 +1,13 @@
 """What the benchmark scripts share: peers' environments, running a program for its figures, writing the document."""
 import os
 import platform
+import signal
 import subprocess
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
+PATIENCE = 180  # seconds
 
 
 def python_with(variable, build, name, pythons, packages):
@@ -32,10 +34,22 @@ def tensorflow1(build):
 
 
 def figures(command):
-    """The "name value" lines that a program prints, and the seconds that it took."""
-    start = time.perf_counter()
-    out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True).stdout
+    """The "name value" lines that a program prints, and the seconds that it took. One that hangs, as TensorFlow's sync
+    replicas do now and then when one of them has ended, is ended with what it started, and run again."""
+    for attempt in range(3):
+        start = time.perf_counter()
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                 start_new_session=True)
+        try:
+            out = child.communicate(timeout=PATIENCE)[0]
+            break
+        except subprocess.TimeoutExpired:
+            print("hangs:", " ".join(command), flush=True)
+            os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
     seconds = time.perf_counter() - start
+    if child.returncode != 0:
+        raise subprocess.CalledProcessError(child.returncode, command)
     return dict([(k, float(v)) for k, v in (line.split() for line in out.splitlines() if len(line.split()) == 2)],
                 seconds=seconds)
 
