@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -356,6 +357,43 @@ static void tasks(void)
     leat_whole_max = INT64_C(2147483647);
 }
 
+/* A task that knows nothing of parts, as TensorFlow's, hears which tensor is too large for it. */
+static void refused_by_name(void)
+{
+    leat_parts_known = false;
+    leat_whole_max = 1 << 20;
+    leat_cluster *c = leat_cluster_new();
+    add_task(c, "ps");
+    add_task(c, "worker");
+    leat_server *ps = task(c, "ps", false), *worker = task(c, "worker", false);
+    leat_graph *g = leat_graph_new();
+    leat_out w, y;
+    leat_with_device(g, "/job:ps/task:0") w =
+        leat_variable(g, "large", leat_zeros(g, LEAT_FLOAT, leat_shape(500000)));
+    leat_with_device(g, "/job:worker/task:0") y = leat_neg(w);
+    leat_session *s;
+    CHECK_OK(leat_session_open(g, &s, .target = leat_server_target(worker), .timeout_ms = 60000));
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH,
+                              LEAT_TARGET(leat_global_variables_initializer(g))));
+    leat_status why = leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(y));
+    CHECK_INT(leat_status_code(why), LEAT_RESOURCE_EXHAUSTED);
+    const char *words[] = {"The output of node large", " has 20000", "more than the 1048576",
+                           "/job:worker/replica:0/task:0", "Split it: a partitioned variable"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strstr(leat_status_message(why), words[i])) {
+            test_failures++;
+            printf("not there: \"%s\"; but: %s\n", words[i], leat_status_message(why));
+        }
+    leat_status_free(why);
+    leat_session_close(s);
+    leat_server_free(worker);
+    leat_server_free(ps);
+    leat_graph_free(g);
+    leat_cluster_free(c);
+    leat_parts_known = true;
+    leat_whole_max = INT64_C(2147483647);
+}
+
 static void huge(void)
 {
     if (!getenv("LEAT_TEST_HUGE"))
@@ -370,5 +408,6 @@ int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"both_ways", both_ways}, {"only_one_knows", only_one_knows},
                {"too_large", too_large}, {"deadline", deadline}, {"cancelled", cancelled},
-               {"liars", liars}, {"tasks", tasks}, {"huge", huge});
+               {"liars", liars}, {"tasks", tasks}, {"refused_by_name", refused_by_name},
+               {"huge", huge});
 }
