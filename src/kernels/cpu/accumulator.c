@@ -13,6 +13,7 @@ static void accumulator_free(void *resource)
 {
     leat_accumulator *a = resource;
     leat_tensor_unref(a->sum);
+    leat_tensor_unref(a->last);
     free(a->indices);
     free(a->counts);
     pthread_mutex_destroy(&a->lock);

@@ -4,7 +4,8 @@
  * 2. Takers stand in line (waiter.h); the first is served once enough gradients came. Taking
  *    empties the accumulator and begins its next step.
  * 3. sum is written to only while nobody else holds it: the first gradient is shared, the second
- *    is added in place if the giver has let go, else to a copy.
+ *    is added in place if the giver has let go, else to a copy. It is added when the third comes or
+ *    the sum is taken: then the last one is added and the mean made in one pass.
  */
 #ifndef LEAT_CPU_ACCUMULATOR_H
 #define LEAT_CPU_ACCUMULATOR_H
@@ -25,17 +26,16 @@ typedef struct leat_accumulator {
     int64_t step, dropped;
     int64_t *dropped_of; /* by replica, for gradients whose node has the attribute _replica */
     int n_dropped_of;
-    leat_tensor *sum; /* NULL when count is 0. Sparse: rows */
-    int64_t *indices; /* sparse: what rows of the whole these are, */
-    int32_t *counts;  /* and how many gradients each had */
+    leat_tensor *sum;  /* NULL when count is 0. Sparse: rows */
+    leat_tensor *last; /* dense: to be added to the sum; or NULL */
+    int64_t *indices;  /* sparse: what rows of the whole these are, */
+    int32_t *counts;   /* and how many gradients each had */
     leat_line takers;
 } leat_accumulator;
 
 /* ---- accumulator_sum.c: with the lock held ---- */
 /* The gradient in inputs 2 and on fits and is added. */
 leat_status leat_accumulator_add(leat_accumulator *a, leat_kernel *k) LEAT_MUST_CHECK;
-/* dst += src, element by element, on the device's threads; dst may be written to. */
-void leat_add_in_place(leat_kernel *k, leat_tensor *dst, const leat_tensor *src);
 /* The mean or the sum becomes the outputs of k. Empties the accumulator if it succeeds. */
 leat_status leat_accumulator_give(leat_accumulator *a, leat_kernel *k) LEAT_MUST_CHECK;
 

@@ -6,6 +6,9 @@
 
 void leat_divide(leat_dtype t, void *p, int64_t n, int32_t by)
 {
+    /* To multiply is faster, and by the inverse of a power of two gives the same. */
+    bool inverse = (by & (by - 1)) == 0 && (t == LEAT_FLOAT || t == LEAT_DOUBLE);
+    double x = inverse ? 1.0 / by : by;
     union {
         float f;
         double d;
@@ -14,23 +17,23 @@ void leat_divide(leat_dtype t, void *p, int64_t n, int32_t by)
     } u;
     switch (t) {
     case LEAT_DOUBLE:
-        u.d = by;
+        u.d = x;
         break;
     case LEAT_HALF:
-        u.h = leat_half_from_float((float)by);
+        u.h = leat_half_from_float((float)x);
         break;
     case LEAT_BFLOAT16:
-        u.b = leat_bfloat16_from_float((float)by);
+        u.b = leat_bfloat16_from_float((float)x);
         break;
     default:
-        u.f = (float)by;
+        u.f = (float)x;
     }
-    leat_update_of(t, LEAT_UPDATE_DIV)(p, &u, n, 0);
+    leat_update_of(t, inverse ? LEAT_UPDATE_MUL : LEAT_UPDATE_DIV)(p, &u, n, 0);
 }
 
 typedef struct part_args {
     char *p;
-    const char *u; /* NULL: divide by `by` */
+    const char *u;
     size_t size;
     leat_dtype t;
     leat_update_fn add;
@@ -39,21 +42,26 @@ typedef struct part_args {
 
 static void part(void *arg, int64_t begin, int64_t end)
 {
+    enum { BLOCK = 1024 }; /* what was added is at hand when it is divided */
     part_args *a = arg;
-    size_t at = (size_t)begin * a->size;
-    if (a->u)
-        a->add(a->p + at, a->u + at, end - begin, 1);
-    else
-        leat_divide(a->t, a->p + at, end - begin, a->by);
+    for (int64_t i = begin; i < end; i += BLOCK) {
+        int64_t n = end - i < BLOCK ? end - i : BLOCK;
+        size_t at = (size_t)i * a->size;
+        a->add(a->p + at, a->u + at, n, 1);
+        if (a->by > 1)
+            leat_divide(a->t, a->p + at, n, a->by);
+    }
 }
 
-void leat_add_in_place(leat_kernel *k, leat_tensor *dst, const leat_tensor *src)
+/* dst = (dst + src) / by */
+static void add_and_divide(leat_kernel *k, leat_tensor *dst, const leat_tensor *src, int32_t by)
 {
     part_args a = {.p = dst->data,
                    .u = src->data,
                    .size = leat_element_size(dst->dtype),
                    .t = dst->dtype,
-                   .add = leat_update_of(dst->dtype, LEAT_UPDATE_ADD)};
+                   .add = leat_update_of(dst->dtype, LEAT_UPDATE_ADD),
+                   .by = by};
     leat_kernel_for(k, dst->count, 0.1 * (double)a.size, part, &a);
 }
 
@@ -82,18 +90,26 @@ static leat_status own_sum(leat_accumulator *a, leat_kernel *k)
     return NULL;
 }
 
+/* The last gradient is added, and all divided by `by`. */
+static leat_status add_last(leat_accumulator *a, leat_kernel *k, int32_t by)
+{
+    if (!a->last)
+        return NULL;
+    LEAT_TRY(own_sum(a, k));
+    add_and_divide(k, a->sum, a->last, by);
+    leat_tensor_unref(a->last);
+    a->last = NULL;
+    return NULL;
+}
+
 leat_status leat_accumulator_add(leat_accumulator *a, leat_kernel *k)
 {
     if (a->sparse)
         return leat_accumulator_add_rows(a, k);
     const leat_tensor *x = leat_kernel_in(k, 2);
     LEAT_TRY(check_shape(a, x));
-    if (!a->count) {
-        a->sum = leat_tensor_ref(x);
-        return NULL;
-    }
-    LEAT_TRY(own_sum(a, k));
-    leat_add_in_place(k, a->sum, x);
+    LEAT_TRY(add_last(a, k, 1));
+    *(a->count ? &a->last : &a->sum) = leat_tensor_ref(x);
     return NULL;
 }
 
@@ -101,12 +117,7 @@ leat_status leat_accumulator_give(leat_accumulator *a, leat_kernel *k)
 {
     if (a->sparse)
         return leat_accumulator_give_rows(a, k);
-    if (a->mean && a->count > 1) {
-        LEAT_TRY(own_sum(a, k));
-        part_args d = {
-            .p = a->sum->data, .size = leat_element_size(a->dtype), .t = a->dtype, .by = a->count};
-        leat_kernel_for(k, a->sum->count, 0.1 * (double)d.size, part, &d);
-    }
+    LEAT_TRY(add_last(a, k, a->mean ? a->count : 1));
     leat_kernel_set(k, 0, a->sum);
     a->sum = NULL;
     return NULL;
