@@ -4,7 +4,8 @@
  *
  * Between tasks, a pair may have a wave: how often the way to it has crossed before. Tensors of one
  * wave that go the same way may travel together, since what one of them needs from the receiver
- * came in an earlier wave. What waits for other steps, and what is in or near a loop, has none. */
+ * came in an earlier wave. What waits for other steps, and what is in or near a loop, has none.
+ * A tensor whose users all wait for a later wave from the same sender anyway travels with that. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ typedef struct cutter {
     leat_node **copy;  /* by node id: its copy in its part */
     bool *may_be_dead; /* by node id: it may not run in a step that needs it */
     leat_map pairs;    /* "id:output>device" -> the _Recv node */
+    leat_map late;     /* the same -> the wave to travel with, plus 1 */
     int n_pairs;
 } cutter;
 
@@ -69,6 +71,51 @@ static void find_waves(cutter *k)
         k->waves[x->id] = wave;
     }
     free(order);
+}
+
+enum { KEY = 64 };
+
+static size_t pair_key(char key[KEY], leat_out x, int to)
+{
+    return (size_t)snprintf(key, KEY, "%d:%d>%d", x.node->id, x.index, to);
+}
+
+/* Inputs, then controls (index -1). */
+static leat_out dependency(const leat_node *x, int i)
+{
+    return i < x->n_in ? x->in[i] : (leat_out){x->controls[i - x->n_in], -1};
+}
+
+/* The last wave that x waits for from this part. */
+static int last_wave(const cutter *k, const leat_node *x, int from)
+{
+    int last = -1;
+    for (int i = 0; i < x->n_in + x->n_controls; i++) {
+        int id = dependency(x, i).node->id;
+        if (k->device_of[id] == from && k->waves[id] > last)
+            last = k->waves[id];
+    }
+    return last;
+}
+
+static void find_late(cutter *k)
+{
+    const leat_graph *g = k->c->graph;
+    for (int i = 0; k->waves && i < g->n_nodes; i++) {
+        const leat_node *x = g->nodes[i];
+        for (int j = 0; !x->dead && j < x->n_in + x->n_controls; j++) {
+            leat_out in = dependency(x, j);
+            int from = k->device_of[in.node->id], here = k->device_of[i];
+            if (from == here || k->waves[in.node->id] < 0)
+                continue;
+            char key[KEY];
+            size_t n = pair_key(key, in, here);
+            intptr_t was = (intptr_t)leat_map_get_n(&k->late, key, n);
+            intptr_t wave = last_wave(k, x, from) + 1;
+            if (!was || wave < was)
+                leat_map_put_n(&k->late, key, n, (void *)wave);
+        }
+    }
 }
 
 /* Below a Switch that is not the condition of a loop, up to a Merge, nodes may be dead. */
@@ -187,9 +234,9 @@ static leat_status behind_signal(cutter *k, const pair *p, leat_graph *part, lea
 static leat_status crossing(cutter *k, leat_out x, int to, const leat_node *user,
                             leat_node **recv_out)
 {
-    char key[64];
-    int n = snprintf(key, sizeof(key), "%d:%d>%d", x.node->id, x.index, to);
-    leat_node *recv = leat_map_get_n(&k->pairs, key, (size_t)n);
+    char key[KEY];
+    size_t n = pair_key(key, x, to);
+    leat_node *recv = leat_map_get_n(&k->pairs, key, n);
     if (!recv) {
         int from = k->device_of[x.node->id];
         leat_out value = {k->copy[x.node->id], x.index};
@@ -197,7 +244,7 @@ static leat_status crossing(cutter *k, leat_out x, int to, const leat_node *user
                   .receiver = &k->c->devices[find_device(k->c, user->device)],
                   .wave = -1};
         if (k->waves && p.sender->together && p.receiver->together)
-            p.wave = k->waves[x.node->id];
+            p.wave = (int)(intptr_t)leat_map_get_n(&k->late, key, n) - 1;
         if (x.index < 0)
             LEAT_TRY(signal(k, k->copy[x.node->id], from, p.sender->name, &value));
         leat_dtype t = leat_dtype_base(leat_out_dtype(value));
@@ -214,7 +261,7 @@ static leat_status crossing(cutter *k, leat_out x, int to, const leat_node *user
         wait_for_iteration(k, recv, user);
         if (x.index < 0)
             LEAT_TRY(behind_signal(k, &p, k->parts[to], &recv));
-        leat_map_put_n(&k->pairs, key, (size_t)n, recv);
+        leat_map_put_n(&k->pairs, key, n, recv);
         k->n_pairs++;
     }
     *recv_out = recv;
@@ -248,6 +295,7 @@ static leat_status cut(cutter *k)
     leat_graph *g = k->c->graph;
     mark_dead(k);
     find_waves(k);
+    find_late(k);
     for (int i = 0; i < g->n_nodes; i++) {
         if (g->nodes[i]->dead)
             continue;
@@ -288,6 +336,7 @@ leat_status leat_pass_partition(leat_compile *c, leat_graph ***parts_out)
     free(k.waves);
     free(k.may_be_dead);
     leat_map_release(&k.pairs);
+    leat_map_release(&k.late);
     for (int i = 0; s && i < c->n_devices; i++)
         leat_graph_free(parts[i]);
     if (s)

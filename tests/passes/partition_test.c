@@ -74,7 +74,43 @@ static void signals_to_tensorflow(void)
     leat_graph_free(at_worker);
 }
 
+static int wave_of(const leat_graph *g, const char *user, int input)
+{
+    const leat_node *n = leat_graph_find(g, user);
+    CHECK(n && leat_node_is(n->in[input].node, "_Recv"));
+    return n ? (int)leat_node_int(n->in[input].node, "_wave") : -2;
+}
+
+/* There, back, there: what is ready early but only used with what comes last travels with that;
+ * what somebody needs before that does not wait. */
+static void late(void)
+{
+    leat_graph *g = leat_graph_new(), *at_ps, *at_worker;
+    leat_out early = {0}, needed = {0}, back = {0}, last = {0};
+    leat_with_device(g, worker)
+    {
+        early = leat_scalar(g, LEAT_FLOAT, 1);
+        needed = leat_scalar(g, LEAT_FLOAT, 2);
+    }
+    leat_with_device(g, ps) back = leat_neg(needed, leat_name("first"));
+    leat_with_device(g, worker) last = leat_neg(back, leat_name("back"));
+    leat_with_device(g, ps)
+    {
+        leat_add(early, last, leat_name("both"));
+        leat_add(needed, last, leat_name("again"));
+    }
+    cut(g, true, &at_ps, &at_worker);
+    CHECK_INT(wave_of(at_ps, "first", 0), 0);
+    CHECK_INT(wave_of(at_worker, "back", 0), 1);
+    CHECK_INT(wave_of(at_ps, "both", 0), 2);
+    CHECK_INT(wave_of(at_ps, "both", 1), 2);
+    CHECK_INT(wave_of(at_ps, "again", 0), 0);
+    leat_graph_free(at_ps);
+    leat_graph_free(at_worker);
+}
+
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"pairs", pairs}, {"signals_to_tensorflow", signals_to_tensorflow});
+    return RUN(argc, argv, {"pairs", pairs}, {"signals_to_tensorflow", signals_to_tensorflow},
+               {"late", late});
 }
