@@ -11,7 +11,9 @@
 
 #include "cluster/shm_send.h"
 #include "core/alloc.h"
+#include "core/bind.h"
 #include "core/buffer.h"
+#include "core/later.h"
 #include "core/spin.h"
 #include "core/threadpool.h"
 
@@ -52,6 +54,7 @@ bool leat_conn_thread(leat_conn *c, void *(*fn)(void *conn))
     pthread_attr_t attr;
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    leat_unbind();
     pthread_mutex_lock(&c->refs_lock);
     bool ok = pthread_create(&t, &attr, fn, c) == 0;
     c->threads += ok;
@@ -117,6 +120,7 @@ static bool read_bytes(leat_conn *c, void *to, uint64_t n)
             return false;
         if (!ready) {
             leat_ring_tell_read(r);
+            leat_later_now();
             leat_ring_await_bytes(r, &c->alarm);
             if (__atomic_load_n(&c->alarm, __ATOMIC_SEQ_CST))
                 look_up(c);
@@ -252,6 +256,20 @@ void leat_conn_free_seat(leat_conn *c, uint64_t number)
     leat_watch_busy(); /* from now on nobody else would see what comes */
 }
 
+/* On a crowded machine a connection's own thread stays on the CPU of the one it reads from. Where
+ * the kernel would put it, it waits behind the work of somebody else, while that CPU has nothing to
+ * do but wait for it. */
+static void await_bytes(leat_conn *c)
+{
+    leat_ring *r = &c->rings.in;
+    leat_later_now();
+    if (leat_ring_crowded(r))
+        leat_bind(leat_ring_cpu(r));
+    else
+        leat_unbind();
+    leat_ring_await_bytes(r, &c->alarm);
+}
+
 /* Waits until a frame begins, or the connection ends. False if the seat was left to a stand-in. */
 static bool await_frame(leat_conn *c, uint64_t number)
 {
@@ -263,7 +281,7 @@ static bool await_frame(leat_conn *c, uint64_t number)
             leat_conn_free_seat(c, number);
             return false;
         } else {
-            leat_ring_await_bytes(r, &c->alarm);
+            await_bytes(c);
         }
     }
     return true;
@@ -298,13 +316,16 @@ static void *read_on(void *arg)
     leat_conn *c = arg;
     letter l;
     pthread_setname_np(pthread_self(), "leat-shm-read");
+    leat_later_begin(); /* until there is nothing to be read */
     bool mine;
     do {
         uint64_t number = __atomic_load_n(&c->seat, __ATOMIC_SEQ_CST) / LEAT_SEAT_STATES;
         do
             mine = await_frame(c, number);
         while (mine && read_letter(c, &l) && (mine = work(c, &l, number)));
+        leat_later_now();
     } while (!mine && stand_by(c));
+    leat_later_end();
     if (mine) {
         leat_conn_finish(c, LEAT_CONN_CLOSED);
         c->ops->ended(c);

@@ -6,7 +6,7 @@
 #include "cluster/shm_conn.h"
 
 #define LEAT_SHM_MAGIC 0x6c656174u
-enum { LEAT_SHM_VERSION = 2, LEAT_SHM_WELCOME = 'w' };
+enum { LEAT_SHM_VERSION = 3, LEAT_SHM_WELCOME = 'w' };
 
 /* The first message on the socket, with the memory's file beside it; the answer is one byte. */
 typedef struct leat_shm_hello {

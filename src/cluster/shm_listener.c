@@ -14,6 +14,7 @@
 #include "cluster/gone.h"
 #include "cluster/shm_int.h"
 #include "core/alloc.h"
+#include "core/later.h"
 #include "core/threadpool.h"
 
 typedef struct guest guest;
@@ -134,6 +135,7 @@ static const char *peer(const leat_asked *base)
 
 static void leave(leat_asked *base)
 {
+    leat_later_now();
     leat_conn_leave(&((asked *)base)->guest->conn);
 }
 

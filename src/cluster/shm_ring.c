@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -16,6 +17,7 @@
 #include "core/threadpool.h"
 
 enum { HEADER = 4096, MAP_BYTES = HEADER + 2 * LEAT_RING_BYTES, SPIN_NS = 50 * 1000 };
+enum { LATE_NS = 50 * 1000, CROWDED_NS = 200 * 1000 * 1000 };
 _Static_assert(2 * sizeof(leat_ring_shared) <= HEADER, "both fit in front of the rings");
 
 static leat_status map_rings(leat_ring_pair *p, int fd, bool maker)
@@ -26,7 +28,8 @@ static leat_status map_rings(leat_ring_pair *p, int fd, bool maker)
     leat_ring_shared *shared = (leat_ring_shared *)m;
     leat_ring ring[2];
     for (int i = 0; i < 2; i++)
-        ring[i] = (leat_ring){&shared[i], m + HEADER + (size_t)i * LEAT_RING_BYTES, 0};
+        ring[i] =
+            (leat_ring){.shared = &shared[i], .data = m + HEADER + (size_t)i * LEAT_RING_BYTES};
     *p = (leat_ring_pair){m, ring[!maker], ring[maker]};
     return NULL;
 }
@@ -121,9 +124,15 @@ static void wake(uint32_t *word)
 
 /* Between telling and the look whether somebody sleeps there must be a full fence, and on the other
  * side between saying so and the last look: one of the two sees the other. */
+void leat_ring_show_written(leat_ring *r)
+{
+    __atomic_store_n(&r->shared->cpu, (uint32_t)sched_getcpu() + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->shared->head, r->at, __ATOMIC_SEQ_CST);
+}
+
 void leat_ring_tell_written(leat_ring *r)
 {
-    __atomic_store_n(&r->shared->head, r->at, __ATOMIC_SEQ_CST);
+    leat_ring_show_written(r);
     wake(&r->shared->naps);
 }
 
@@ -138,12 +147,22 @@ static bool over(const leat_ring *r, int64_t (*look)(const leat_ring *r), const 
     return look(r) != 0 || __atomic_load_n(stop, __ATOMIC_SEQ_CST);
 }
 
+bool leat_ring_crowded(const leat_ring *r)
+{
+    return r->crowded_ns && leat_now_ns() < r->crowded_ns + CROWDED_NS;
+}
+
+int leat_ring_cpu(const leat_ring *r)
+{
+    return (int)__atomic_load_n(&r->shared->cpu, __ATOMIC_RELAXED) - 1;
+}
+
 static void await(leat_ring *r, int64_t (*look)(const leat_ring *r), const uint32_t *stop,
                   uint32_t *word)
 {
     if (over(r, look, stop))
         return;
-    if (leat_spin_begin()) {
+    if (!leat_ring_crowded(r) && leat_spin_begin()) {
         int64_t end = leat_now_ns() + SPIN_NS;
         bool now = false;
         do {
@@ -151,6 +170,8 @@ static void await(leat_ring *r, int64_t (*look)(const leat_ring *r), const uint3
                 leat_spin_pause();
         } while (!now && leat_spin_goes_on(end));
         leat_spin_end();
+        if (leat_now_ns() > end + LATE_NS)
+            r->crowded_ns = leat_now_ns();
         if (now)
             return;
     }

@@ -15,6 +15,7 @@
 /* In shared memory, a cache line for each. */
 typedef struct leat_ring_shared {
     _Alignas(64) uint64_t head;  /* bytes that were written, ever */
+    uint32_t cpu;                /* on which the writer was then, plus 1 */
     _Alignas(64) uint64_t tail;  /* bytes that were read, ever */
     _Alignas(64) uint32_t naps;  /* futex: 1 while the reader sleeps */
     _Alignas(64) uint32_t waits; /* futex: 1 while the writer sleeps */
@@ -24,7 +25,8 @@ typedef struct leat_ring_shared {
 typedef struct leat_ring {
     leat_ring_shared *shared;
     uint8_t *data;
-    uint64_t at; /* our place: head of a writer, tail of a reader; published now and then */
+    uint64_t at;        /* our place: head of a writer, tail of a reader; published now and then */
+    int64_t crowded_ns; /* of a reader: when it last got its CPU back late, see leat_ring_crowded */
 } leat_ring;
 
 enum { LEAT_RING_BYTES = 4 << 20 };
@@ -51,12 +53,18 @@ void leat_ring_get(leat_ring *r, void *to, uint64_t n);
 /* By the writer, if nothing is left to be read: bytes up to the ring's end, 0 if it is at its
  * beginning. Who goes on there keeps using the same memory, which is in the caches. */
 uint64_t leat_ring_to_end(const leat_ring *r);
-void leat_ring_tell_written(leat_ring *r);
+void leat_ring_show_written(leat_ring *r); /* the reader is to be woken, too */
+void leat_ring_tell_written(leat_ring *r); /* both */
 void leat_ring_tell_read(leat_ring *r);
 /* Returns when there is something to read, or room to write, or *stop is not 0 (wake it up with
  * leat_ring_wake then), or for no reason. */
 void leat_ring_await_bytes(leat_ring *r, const uint32_t *stop);
 void leat_ring_await_room(leat_ring *r, const uint32_t *stop);
+/* A reader spins before it sleeps, unless others want its CPU so much that it came back late from
+ * that a while ago. Where all CPUs are wanted, it is best on the one of the writer (leat_ring_cpu;
+ * -1: unknown), who waits for what will be done. */
+bool leat_ring_crowded(const leat_ring *r);
+int leat_ring_cpu(const leat_ring *r);
 /* For a reader that sleeps at several rings: it is woken by a futex's wake at the word given, which
  * is 1 until then. After this it looks once more; awake again, it says so. */
 uint32_t *leat_ring_nap(leat_ring *r);

@@ -6,9 +6,11 @@
 
 #include "cluster/shm_send.h"
 #include "core/alloc.h"
+#include "core/later.h"
 
-/* Told in pieces of this size, so that the reader copies while the rest is written. */
-enum { STRIDE = 256 << 10, REWIND_AT = 256 << 10 };
+/* Large messages are told in pieces, so that the reader copies while the rest is written. Others
+ * are told once: a reader that is woken on the writer's CPU would only keep it from going on. */
+enum { STRIDE = 256 << 10, LARGE = 1 << 20, REWIND_AT = 256 << 10 };
 
 struct leat_unsent {
     struct leat_unsent *next;
@@ -77,13 +79,15 @@ static void rewind_ring(leat_ring *r, const leat_unsent *u)
     r->at += f.size;
 }
 
-/* As much as fits now: true if that was all. send_lock is held. */
+/* As much as fits now: true if that was all; then the reader is still to be woken. send_lock is
+ * held. */
 static bool push(leat_conn *c, leat_unsent *u)
 {
     leat_ring *r = &c->rings.out;
-    uint64_t told = r->at;
     if (u->part == 0 && u->at == 0)
         rewind_ring(r, u);
+    uint64_t told = r->at;
+    uint64_t stride = ((const leat_frame *)u->head)->size > LARGE ? STRIDE : LEAT_RING_BYTES;
     while (u->part < u->parts) {
         const leat_slice *p = &u->part_list[u->part];
         int64_t room = leat_ring_room(r);
@@ -99,14 +103,17 @@ static bool push(leat_conn *c, leat_unsent *u)
             u->part++;
             u->at = 0;
         }
-        if (r->at - told >= STRIDE) {
+        if (r->at - told >= stride) {
             leat_ring_tell_written(r);
             told = r->at;
         }
     }
-    if (r->at != told)
+    bool all = u->part == u->parts;
+    if (all)
+        leat_ring_show_written(r);
+    else if (r->at != told)
         leat_ring_tell_written(r);
-    return u->part == u->parts;
+    return all;
 }
 
 static bool lives(const leat_conn *c)
@@ -131,6 +138,7 @@ static void *write_on(void *arg)
         if (!u) {
             pthread_cond_wait(&c->more, &c->send_lock);
         } else if (push(c, u)) {
+            leat_ring_wake_reader(&c->rings.out);
             c->unsent = u->next;
             drop(u);
         } else {
@@ -145,12 +153,29 @@ static void *write_on(void *arg)
     return NULL;
 }
 
+static void wake_now(void *conn)
+{
+    leat_conn *c = conn;
+    leat_ring_wake_reader(&c->rings.out);
+    leat_conn_unref(c);
+}
+
+static void wake_reader(leat_conn *c)
+{
+    bool again;
+    if (!leat_later_put(wake_now, c, &again))
+        leat_ring_wake_reader(&c->rings.out);
+    else if (!again)
+        leat_conn_ref(c);
+}
+
 void leat_conn_send(leat_conn *c, const leat_frame *f, const char *method, leat_outgoing *o)
 {
     leat_unsent *u = make(f, method, o);
     pthread_mutex_lock(&c->send_lock);
     if (!lives(c) || (!c->unsent && push(c, u))) {
         pthread_mutex_unlock(&c->send_lock);
+        wake_reader(c);
         drop(u);
         return;
     }

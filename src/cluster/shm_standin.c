@@ -18,6 +18,7 @@
 
 #include "cluster/shm.h"
 #include "cluster/shm_conn.h"
+#include "core/later.h"
 #include "core/spin.h"
 #include "core/threadpool.h"
 
@@ -141,6 +142,8 @@ static bool over(standin *s, int *news)
 static bool spin(standin *s, int *news)
 {
     bool now = over(s, news);
+    if (!now)
+        leat_later_now();
     if (now || !leat_spin_begin())
         return now;
     int64_t end = leat_now_ns() + SPIN_NS;
@@ -177,6 +180,7 @@ static void sleep_at_all(standin *s, int64_t deadline_ns)
 static void stand_in(standin *s, int64_t deadline_ns)
 {
     leat_watch_each(sit_down, s);
+    leat_later_begin();
     while (s->n && !leat_event_is_set(s->event) && atomic_load(&waiting) == 1 &&
            !(deadline_ns && leat_now_ns() > deadline_ns)) {
         int news;
@@ -185,6 +189,7 @@ static void stand_in(standin *s, int64_t deadline_ns)
         else if (news >= 0)
             read_from(s, news);
     }
+    leat_later_end();
     get_up(s);
 }
 

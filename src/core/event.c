@@ -2,6 +2,7 @@
  * (waking an address is harmless), so the waiter may free it at once. */
 #include <time.h>
 
+#include "core/later.h"
 #include "core/spin.h"
 #include "core/threadpool.h"
 
@@ -61,6 +62,7 @@ int leat_event_wait(leat_event *e, int64_t deadline_ns)
 {
     if (leat_event_is_set(e))
         return 1;
+    leat_later_now();
     spin(e);
     if (leat_event_sleep(e) < 0)
         return 1;

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/later.h"
 #include "core/threadpool.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -65,6 +66,7 @@ bool leat_spin_goes_on(int64_t end_ns)
 
 bool leat_futex_wait(void *word, uint32_t value, int64_t deadline_ns)
 {
+    leat_later_now();
     struct timespec until = {deadline_ns / 1000000000, deadline_ns % 1000000000};
     /* The bitset form takes an absolute time. */
     long rc = syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value,

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/bind.h"
+#include "core/later.h"
 #include "core/pool_int.h"
 #include "core/spin.h"
 
@@ -55,6 +57,7 @@ int leat_pool_thread_start(pthread_t *thread, void *(*fn)(void *arg), void *arg)
     sigfillset(&blocked);
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         sigdelset(&blocked, own[i]);
+    leat_unbind();
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
     int rc = pthread_create(thread, NULL, fn, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -300,6 +303,7 @@ static bool wait_spin(leat_pool *p, const leat_event *e)
 
 int leat_pool_wait(leat_pool *p, leat_event *e, int64_t deadline_ns)
 {
+    leat_later_now();
     while (p && !leat_event_is_set(e) && !(deadline_ns && leat_now_ns() > deadline_ns)) {
         job j;
         if (job_steal(p, 0, &j))

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/alloc.h"
+#include "core/bind.h"
 #include "core/buffer.h"
 #include "core/element.h"
 #include "io/bundle_int.h"
@@ -204,6 +205,7 @@ static void run_with_threads(work *w)
 {
     pthread_t threads[MAX_THREADS];
     int n = 0;
+    leat_unbind();
     while (n < MAX_THREADS - 1 && (size_t)n + 1 < w->n &&
            pthread_create(&threads[n], NULL, run_tasks, w) == 0)
         n++;

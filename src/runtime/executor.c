@@ -6,6 +6,7 @@
 
 #include "core/alloc.h"
 #include "core/block.h"
+#include "core/later.h"
 #include "core/threadpool.h"
 #include "runtime/executor_int.h"
 #include "runtime/send_recv.h"
@@ -455,6 +456,8 @@ static void work(leat_run *r, task_list *ready)
         }
         if (arrivals && (t.node->expensive || t.node->blocks))
             send_away(arrivals);
+        if (t.node->expensive || t.node->blocks)
+            leat_later_now();
         int before = ready->n;
         run_task(r, t, ready);
         if (ready->n > before + 1 || (ready->n > 1 && ready->n > before))

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/alloc.h"
+#include "core/later.h"
 
 struct leat_late {
     pthread_mutex_t lock; /* guards all below; kernels are called back without it */
@@ -97,6 +98,7 @@ leat_status leat_late_feed(leat_late *l, int index, leat_tensor *t)
 
 leat_tensor *leat_late_fetch(leat_late *l, int index)
 {
+    leat_later_now();
     pthread_mutex_lock(&l->lock);
     while (!l->fetched[index] && !l->ended)
         pthread_cond_wait(&l->came, &l->lock);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/later.h"
 #include "core/threadpool.h"
 #include "runtime/groups.h"
 
@@ -299,7 +300,9 @@ leat_status leat_plan_run(leat_plan *p, leat_step *step)
         LEAT_TRY(p->far->ops->step_begin(p->far, step));
     if (step->trace && leat_trace_wants_graphs(step->trace))
         record_graphs(p, step->trace);
+    leat_later_begin();
     leat_plan_start(p, step);
+    leat_later_end();
     if (!await_end(p, step)) {
         name_the_waiting(p, step->activation, step);
         leat_event_wait(&step->done, 0); /* kernels end when they are cancelled */

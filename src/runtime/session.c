@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/later.h"
 #include "core/spin.h"
 #include "core/threadpool.h"
 #include "runtime/plan.h"
@@ -349,6 +350,7 @@ void leat_session_close(leat_session *s)
         return;
     }
     leat_session_end_steps(s);
+    leat_later_now();
     pthread_mutex_lock(&s->lock);
     while (s->runs) {
         end_live(s);

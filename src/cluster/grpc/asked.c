@@ -15,6 +15,7 @@
 #include "cluster/grpc/listener_int.h"
 #include "cluster/grpc/security.h"
 #include "core/alloc.h"
+#include "core/bind.h"
 
 enum { WORDS_MAX = 3072 };
 
@@ -92,6 +93,7 @@ static void on_closed(leat_tag *tag, bool ok)
 static void start(asked *a, const grpc_op *ops, size_t n, leat_tag *tag)
 {
     grpc_call *call = a->call; /* a may be freed as soon as the tag is handed over */
+    leat_unbind();             /* gRPC may start a thread */
     if (grpc_call_start_batch(call, ops, n, leat_tag_hand(tag), NULL) != GRPC_CALL_OK)
         abort(); /* a mistake of this file: gRPC refuses nothing else */
 }

@@ -13,6 +13,7 @@
 #include "cluster/grpc/channel_int.h"
 #include "cluster/grpc/security.h"
 #include "core/alloc.h"
+#include "core/bind.h"
 #include "core/threadpool.h"
 
 /* What gRPC gives or fills in, and so must be new for a second try. */
@@ -72,6 +73,7 @@ static void init_inner(leat_rpc *c, const char *method, int64_t deadline_ns)
 
 static void start_batch(grpc_call *inner, const grpc_op *ops, size_t n, leat_tag *tag)
 {
+    leat_unbind(); /* gRPC may start a thread */
     if (grpc_call_start_batch(inner, ops, n, leat_tag_hand(tag), NULL) != GRPC_CALL_OK)
         abort(); /* a mistake of this file: gRPC refuses nothing else */
 }

@@ -6,6 +6,7 @@
 #include "cluster/grpc/channel_int.h"
 #include "cluster/grpc/local.h"
 #include "core/alloc.h"
+#include "core/bind.h"
 
 grpc_channel *leat_rpc_connect(const leat_rpc_channel *ch)
 {
@@ -52,6 +53,7 @@ grpc_channel *leat_rpc_connect(const leat_rpc_channel *ch)
                                .value.string = ch->tls_name};
     if (leat_local_address(ch->address) && leat_local_arg(&args[n]))
         n++;
+    leat_unbind(); /* gRPC starts threads */
     grpc_channel *c = grpc_channel_create(target.s, ch->credentials, &(grpc_channel_args){n, args});
     leat_strbuf_release(&target);
     return c;

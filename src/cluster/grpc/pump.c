@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "core/alloc.h"
+#include "core/bind.h"
 #include "core/log.h"
 #include "core/spin.h"
 #include "core/threadpool.h"
@@ -54,6 +55,7 @@ static bool start_thread(void) /* lock is held */
     pthread_attr_t attr;
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    leat_unbind();
     bool ok = pthread_create(&t, &attr, run, NULL) == 0;
     pthread_attr_destroy(&attr);
     threads += ok;
