@@ -4,7 +4,7 @@
  * 1. Only one thread of the process stands in. A second one that waits to work ends it for a while:
  *    what comes for one should not wait until the other's work is done.
  * 2. While it works on a frame, the seats of its other connections are free; what comes there is
- *    read when it is back, or after a millisecond or two by a thread that the watch seats.
+ *    read when it is back, or after some milliseconds by a thread that the watch seats.
  * 3. After some lone waits in a row the connections' own threads get up when they have nothing to
  *    read; they sit down again when nobody has stood in for a while.
  */
@@ -22,7 +22,7 @@
 #include "core/spin.h"
 #include "core/threadpool.h"
 
-enum { SEATS = 64, SPIN_NS = 300 * 1000, LONE_WAITS = 8, REST_TICKS = 20 };
+enum { SEATS = 64, SPIN_NS = 300 * 1000, LONE_WAITS = 8, REST_TICKS = 7 };
 
 static atomic_int waiting; /* threads that wait now */
 static atomic_int lone;    /* waits in a row that nobody else's overlapped */

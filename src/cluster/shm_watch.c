@@ -1,8 +1,8 @@
 /* shm_watch.c -- one thread that watches all connections of the process: sockets that end, doors
  * that are knocked at, times that come, and reading threads that do not come back from their work.
  *
- * It ticks every millisecond while frames come, so that a thread which begins to work need not wake
- * it; after a while without frames it sleeps, and the next one wakes it.
+ * It looks every three milliseconds while frames come, so that a thread which begins to work need
+ * not wake it; after a while without frames it sleeps, and the next one wakes it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "cluster/shm_conn.h"
 #include "core/threadpool.h"
 
-enum { QUIET_TICKS = 100 };
+enum { LOOK_MS = 3, QUIET_TICKS = 30 };
 static const int64_t TICK_NS = INT64_C(5000000000);
 
 static pthread_mutex_t users_lock = PTHREAD_MUTEX_INITIALIZER; /* users; held at start and end */
@@ -123,7 +123,7 @@ static void tick_all(int64_t now)
 static int timeout_ms(void)
 {
     if (__atomic_load_n(&ticking, __ATOMIC_SEQ_CST))
-        return 1;
+        return LOOK_MS;
     int64_t left = __atomic_load_n(&next, __ATOMIC_SEQ_CST) - leat_now_ns();
     return left <= 0 ? 0 : (int)(left / 1000000) + 1;
 }
