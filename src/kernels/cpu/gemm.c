@@ -28,6 +28,7 @@ enum { VECTOR_BYTES = 16 };
 #endif
 
 enum {
+    HIGH = 6,                     /* rows of a full tile of 2 vectors; of 3 it has half as many */
     GEMM_PACKED_BYTES = 4 << 20,  /* of B; more is packed in rounds */
     GEMM_NEAR_BYTES = 144 << 10,  /* of A in a chunk: together with a packed panel it fits in L2 */
     GEMM_SMALL_BYTES = 320 << 10, /* A so small stays in L2 whole: then k is cut less */
