@@ -369,6 +369,8 @@ static void run_gradient(attempt *a, leat_node *n)
     leat_dtype t = n->n_out ? n->out_types[0] : LEAT_INVALID;
     if ((t != LEAT_FLOAT && t != LEAT_DOUBLE) || !a->n_in)
         return;
+    if (n->n_out > 1000) /* as many nodes: that is right, but it takes its time */
+        return;
     leat_status s = leat_gradients(&y, 1, a->in, a->n_in, grads);
     for (int i = 0; !s && i < a->n_in; i++)
         if (grads[i].value.node)
