@@ -34,8 +34,8 @@ def tensorflow1(build):
 
 
 def figures(command):
-    """The "name value" lines that a program prints, and the seconds that it took. One that hangs, as TensorFlow's sync
-    replicas do now and then when one of them has ended, is ended with what it started, and run again."""
+    """The "name value" lines that a program prints, and the seconds that it took. One that hangs is ended with
+    what it started, and run again."""
     for attempt in range(3):
         start = time.perf_counter()
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,

@@ -18,6 +18,9 @@
 
 enum { HEADER = 4096, MAP_BYTES = HEADER + 2 * LEAT_RING_BYTES, SPIN_NS = 50 * 1000 };
 enum { LATE_NS = 50 * 1000, CROWDED_NS = 200 * 1000 * 1000 };
+/* One that is late counts as two that are not: three in a row make a crowd, and after a while
+ * without spinning a single one does. */
+enum { CROWD = 6, CROWD_STILL = 4 };
 _Static_assert(2 * sizeof(leat_ring_shared) <= HEADER, "both fit in front of the rings");
 
 static leat_status map_rings(leat_ring_pair *p, int fd, bool maker)
@@ -152,6 +155,17 @@ bool leat_ring_crowded(const leat_ring *r)
     return r->crowded_ns && leat_now_ns() < r->crowded_ns + CROWDED_NS;
 }
 
+/* Of a spin that was to end by then. */
+static void judge_spin(leat_ring *r, int64_t now, int64_t end)
+{
+    if (now <= end + LATE_NS) {
+        r->late -= r->late > 0;
+    } else if ((r->late += 2) >= CROWD) {
+        r->late = CROWD_STILL;
+        r->crowded_ns = now;
+    }
+}
+
 int leat_ring_cpu(const leat_ring *r)
 {
     return (int)__atomic_load_n(&r->shared->cpu, __ATOMIC_RELAXED) - 1;
@@ -170,8 +184,7 @@ static void await(leat_ring *r, int64_t (*look)(const leat_ring *r), const uint3
                 leat_spin_pause();
         } while (!now && leat_spin_goes_on(end));
         leat_spin_end();
-        if (leat_now_ns() > end + LATE_NS)
-            r->crowded_ns = leat_now_ns();
+        judge_spin(r, leat_now_ns(), end);
         if (now)
             return;
     }

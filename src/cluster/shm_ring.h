@@ -26,7 +26,8 @@ typedef struct leat_ring {
     leat_ring_shared *shared;
     uint8_t *data;
     uint64_t at;        /* our place: head of a writer, tail of a reader; published now and then */
-    int64_t crowded_ns; /* of a reader: when it last got its CPU back late, see leat_ring_crowded */
+    int64_t crowded_ns; /* of a reader: since when its CPU has not been its own, or 0; */
+    int late;           /* and what speaks for that: see leat_ring_crowded */
 } leat_ring;
 
 enum { LEAT_RING_BYTES = 4 << 20 };
@@ -61,8 +62,8 @@ void leat_ring_tell_read(leat_ring *r);
 void leat_ring_await_bytes(leat_ring *r, const uint32_t *stop);
 void leat_ring_await_room(leat_ring *r, const uint32_t *stop);
 /* A reader spins before it sleeps, unless others want its CPU so much that it came back late from
- * that a while ago. Where all CPUs are wanted, it is best on the one of the writer (leat_ring_cpu;
- * -1: unknown), who waits for what will be done. */
+ * that time and again, a moment ago. Where all CPUs are wanted, it is best on the one of the writer
+ * (leat_ring_cpu; -1: unknown), who waits for what will be done. */
 bool leat_ring_crowded(const leat_ring *r);
 int leat_ring_cpu(const leat_ring *r);
 /* For a reader that sleeps at several rings: it is woken by a futex's wake at the word given, which
