@@ -3,6 +3,8 @@ import os
 import platform
 import signal
 import subprocess
+import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -35,11 +37,11 @@ def tensorflow1(build):
 
 def figures(command):
     """The "name value" lines that a program prints, and the seconds that it took. One that hangs is ended with
-    what it started, and run again."""
+    what it started, and run again; of one that fails the last words are shown."""
+    words = tempfile.TemporaryFile("w+", errors="replace")
     for attempt in range(3):
         start = time.perf_counter()
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                                 start_new_session=True)
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=words, text=True, start_new_session=True)
         try:
             out = child.communicate(timeout=PATIENCE)[0]
             break
@@ -49,6 +51,8 @@ def figures(command):
             child.communicate()
     seconds = time.perf_counter() - start
     if child.returncode != 0:
+        words.seek(0)
+        print("".join(words.readlines()[-10:]), file=sys.stderr, flush=True)
         raise subprocess.CalledProcessError(child.returncode, command)
     return dict([(k, float(v)) for k, v in (line.split() for line in out.splitlines() if len(line.split()) == 2)],
                 seconds=seconds)

@@ -122,7 +122,7 @@ def worker(text, index, sync, seconds):
             if first is None:
                 first, t0 = g, time.perf_counter()
             t = time.perf_counter() - t0
-            if t > seconds and index == 0:  # the other one goes on until it is killed: who is left would wait for it for ever
+            if t > seconds and index == 0:  # the other one goes on until it is killed, or this one would wait for it
                 break
         print("steps_per_s", (g - first) / t)
         sys.stdout.flush()

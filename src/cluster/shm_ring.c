@@ -18,8 +18,8 @@
 
 enum { HEADER = 4096, MAP_BYTES = HEADER + 2 * LEAT_RING_BYTES, SPIN_NS = 50 * 1000 };
 enum { LATE_NS = 50 * 1000, CROWDED_NS = 200 * 1000 * 1000 };
-/* One that is late counts as two that are not: three in a row make a crowd, and after a while
- * without spinning a single one does. */
+/* A spin that ends late counts as much as two that do not: three in a row make a crowd, and where
+ * there was one a single one does. */
 enum { CROWD = 6, CROWD_STILL = 4 };
 _Static_assert(2 * sizeof(leat_ring_shared) <= HEADER, "both fit in front of the rings");
 
