@@ -5,8 +5,8 @@
  * 2. One thread at a time has the seat: it reads, and works on what it read in place. When it
  *    leaves (or does not come back for some milliseconds, which shm_watch.c sees) another one goes
  *    on reading. A thread that waits for a step takes the seats while it waits (shm_standin.c):
- *    then nobody needs to be woken to tell it. Between its waits they are free, and the watch
- * looks.
+ *    then nobody needs to be woken to tell it. Between its waits the seats are free, and the
+ *    watch looks.
  * 3. Nobody waits to send: what does not fit is left to the connection's writing thread.
  * 4. What fails, is cancelled or is late is put on the list of chores and done by the reading
  *    thread, never by whoever found it out.
