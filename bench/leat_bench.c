@@ -5,10 +5,12 @@
  *     leat_bench scalar SECONDS     us of one run that feeds a scalar, adds, fetches
  *     leat_bench chain SECONDS      ns an op of 1,000 scalar adds in a chain
  *     leat_bench first              runs one step of the net and ends (the caller takes the time)
- *     leat_bench towers N SECONDS   examples/s of N towers of the net on N CPU devices
+ *     leat_bench tower UNITS SECONDS    examples/s of one tower of a net with so many hidden units
+ *     leat_bench towers UNITS SECONDS   the same, in turn with two towers on two CPU devices
  */
 #include <leat/leat.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,12 +54,12 @@ static leat_out net(leat_graph *g, leat_out x, leat_out y_, leat_out *v)
     return leat_neg(leat_reduce_sum(leat_mul(y_, leat_log(leat_clip_by_value(y, 1e-10, 1.0)))));
 }
 
-static void variables(leat_graph *g, leat_out *v)
+static void variables(leat_graph *g, int units, leat_out *v)
 {
     v[0] = leat_variable(g, "hid_w",
-                         leat_truncated_normal(g, leat_shape(784, 100), .stddev = 1.0 / 28));
-    v[1] = leat_variable(g, "hid_b", leat_zeros(g, LEAT_FLOAT, leat_shape(100)));
-    v[2] = leat_variable(g, "sm_w", leat_truncated_normal(g, leat_shape(100, 10), .stddev = 0.1));
+                         leat_truncated_normal(g, leat_shape(784, units), .stddev = 1.0 / 28));
+    v[1] = leat_variable(g, "hid_b", leat_zeros(g, LEAT_FLOAT, leat_shape(units)));
+    v[2] = leat_variable(g, "sm_w", leat_truncated_normal(g, leat_shape(units, 10), .stddev = 0.1));
     v[3] = leat_variable(g, "sm_b", leat_zeros(g, LEAT_FLOAT, leat_shape(10)));
 }
 
@@ -66,7 +68,7 @@ static void mnist(double seconds)
     leat_graph *g = leat_graph_new();
     leat_out v[4], x = leat_placeholder(g, LEAT_FLOAT, leat_shape(-1, 784)),
                    y_ = leat_placeholder(g, LEAT_FLOAT, leat_shape(-1, 10));
-    variables(g, v);
+    variables(g, 100, v);
     leat_out loss = net(g, x, y_, v);
     leat_optimizer *opt = leat_adam(.learning_rate = 0.01);
     leat_out train = leat_minimize(opt, loss);
@@ -136,65 +138,111 @@ static void scalars(int ops, double seconds)
     leat_graph_free(g);
 }
 
+enum { MOST_TOWERS = 2 };
+typedef struct tower_set {
+    int n;
+    leat_graph *g;
+    leat_session *s;
+    leat_out train[4];
+    leat_feed feeds[2 * MOST_TOWERS];
+    int64_t steps;
+    double seconds;
+} tower_set;
+
 /* Every tower has a batch of its own; gradients are averaged on cpu:0 and applied there. */
-static void towers(int n, double seconds)
+static void towers_build(tower_set *t, int units)
 {
-    enum { MOST = 8 };
-    leat_graph *g = leat_graph_new();
-    leat_out v[4], x[MOST], y_[MOST], averaged[4];
-    leat_grad_value grads[MOST][4];
-    leat_with_device(g, "/cpu:0") variables(g, v);
-    for (int t = 0; t < n; t++) {
+    leat_graph *g = t->g = leat_graph_new();
+    leat_out v[4];
+    leat_grad_value grads[MOST_TOWERS][4];
+    leat_with_device(g, "/cpu:0") variables(g, units, v);
+    for (int i = 0; i < t->n; i++) {
         char device[16];
-        snprintf(device, sizeof(device), "/cpu:%d", t);
+        snprintf(device, sizeof(device), "/cpu:%d", i);
         leat_with_device(g, device)
         {
-            x[t] = leat_placeholder(g, LEAT_FLOAT, leat_shape(-1, 784));
-            y_[t] = leat_placeholder(g, LEAT_FLOAT, leat_shape(-1, 10));
-            leat_out loss = net(g, x[t], y_[t], v);
-            LEAT_DIE_ON_ERROR(leat_gradients(&loss, 1, v, 4, grads[t], .colocate = false));
+            leat_out x = leat_placeholder(g, LEAT_FLOAT, leat_shape(-1, 784));
+            leat_out y_ = leat_placeholder(g, LEAT_FLOAT, leat_shape(-1, 10));
+            leat_out loss = net(g, x, y_, v);
+            LEAT_DIE_ON_ERROR(leat_gradients(&loss, 1, v, 4, grads[i], .colocate = false));
+            leat_tensor *images, *labels;
+            make_batch(&images, &labels);
+            t->feeds[2 * i] = (leat_feed){x, images};
+            t->feeds[2 * i + 1] = (leat_feed){y_, labels};
         }
     }
-    leat_out train[4];
-    leat_with_device(g, "/cpu:0")
+    leat_with_device(g, "/cpu:0") for (int i = 0; i < 4; i++)
     {
-        for (int i = 0; i < 4; i++) {
-            leat_out each[MOST];
-            for (int t = 0; t < n; t++)
-                each[t] = leat_grad_dense(grads[t][i]);
-            averaged[i] = n == 1
-                              ? each[0]
-                              : leat_mul(leat_add_n(each, n), leat_scalar(g, LEAT_FLOAT, 1.0 / n));
-            train[i] = leat_op(g, "ApplyGradientDescent", leat_in(leat_variable_ref(v[i])),
-                               leat_in(leat_scalar(g, LEAT_FLOAT, 0.001)), leat_in(averaged[i]));
-        }
+        leat_out each[MOST_TOWERS], mean;
+        for (int j = 0; j < t->n; j++)
+            each[j] = leat_grad_dense(grads[j][i]);
+        mean = t->n == 1 ? each[0]
+                         : leat_mul(leat_add_n(each, t->n), leat_scalar(g, LEAT_FLOAT, 1.0 / t->n));
+        t->train[i] = leat_op(g, "ApplyGradientDescent", leat_in(leat_variable_ref(v[i])),
+                              leat_in(leat_scalar(g, LEAT_FLOAT, 0.001)), leat_in(mean));
     }
-    leat_out init = leat_global_variables_initializer(g);
-    leat_session *s;
-    LEAT_DIE_ON_ERROR(leat_session_open(g, &s, .cpu_devices = n, .inter_op_threads = n));
-    LEAT_DIE_ON_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(init)));
-    leat_feed feeds[2 * MOST];
-    for (int t = 0; t < n; t++) {
-        leat_tensor *images, *labels;
-        make_batch(&images, &labels);
-        feeds[2 * t] = (leat_feed){x[t], images};
-        feeds[2 * t + 1] = (leat_feed){y_[t], labels};
+}
+
+static tower_set towers_open(int n, int units)
+{
+    tower_set t = {.n = n};
+    towers_build(&t, units);
+    leat_out init = leat_global_variables_initializer(t.g);
+    LEAT_DIE_ON_ERROR(leat_session_open(t.g, &t.s, .cpu_devices = n, .inter_op_threads = n,
+                                        .intra_op_threads = n));
+    LEAT_DIE_ON_ERROR(leat_session_run(t.s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(init)));
+    return t;
+}
+
+static void towers_close(tower_set *t)
+{
+    for (int i = 0; i < 2 * t->n; i++)
+        leat_tensor_unref((leat_tensor *)t->feeds[i].value);
+    leat_session_close(t->s);
+    leat_graph_free(t->g);
+}
+
+static void towers_step(tower_set *t)
+{
+    LEAT_DIE_ON_ERROR(leat_session_run(t->s, (leat_feeds){t->feeds, 2 * t->n}, LEAT_NO_FETCH,
+                                       (leat_targets){t->train, 4}));
+}
+
+/* Some steps to get going, then steps that count. */
+static void towers_run(tower_set *t, double seconds)
+{
+    for (int i = 0; i < 10; i++)
+        towers_step(t);
+    double start = now(), took = 0;
+    for (; took < seconds; took = now() - start, t->steps++)
+        towers_step(t);
+    t->seconds += took;
+}
+
+static double towers_rate(const tower_set *t)
+{
+    return (double)t->steps * t->n * BATCH / t->seconds;
+}
+
+/* One and two in turn, for short times: what else the machine does changes from moment to moment.
+ */
+static void towers(int units, bool two_as_well, double seconds)
+{
+    const double slice = 0.05;
+    tower_set one = towers_open(1, units), two = {0};
+    if (two_as_well)
+        two = towers_open(2, units);
+    for (double end = now() + seconds; now() < end;) {
+        towers_run(&one, slice);
+        if (two_as_well)
+            towers_run(&two, slice);
     }
-    double start = 0;
-    int steps = 0;
-    for (;; steps++) {
-        if (steps == 200)
-            start = now();
-        if (steps >= 200 && steps % 20 == 0 && now() - start >= seconds)
-            break;
-        LEAT_DIE_ON_ERROR(leat_session_run(s, (leat_feeds){feeds, 2 * n}, LEAT_NO_FETCH,
-                                           (leat_targets){train, 4}));
+    printf("one_examples_per_s %.0f\n", towers_rate(&one));
+    towers_close(&one);
+    if (two_as_well) {
+        printf("two_examples_per_s %.0f\n", towers_rate(&two));
+        towers_close(&two);
     }
-    printf("examples_per_s %.0f\n", (steps - 200) * (double)n * BATCH / (now() - start));
-    for (int i = 0; i < 2 * n; i++)
-        leat_tensor_unref((leat_tensor *)feeds[i].value);
-    leat_session_close(s);
-    leat_graph_free(g);
 }
 
 int main(int argc, char **argv)
@@ -209,10 +257,11 @@ int main(int argc, char **argv)
         scalars(1, seconds);
     else if (strcmp(what, "chain") == 0)
         scalars(1000, seconds);
-    else if (strcmp(what, "towers") == 0 && argc == 4)
-        towers(atoi(argv[2]), seconds);
+    else if ((strcmp(what, "tower") == 0 || strcmp(what, "towers") == 0) && argc == 4)
+        towers(atoi(argv[2]), strcmp(what, "towers") == 0, seconds);
     else
-        return fprintf(stderr, "usage: leat_bench mnist|scalar|chain|first|towers N [SECONDS]\n"),
+        return fprintf(stderr, "usage: leat_bench mnist|scalar|chain|first [SECONDS]\n"
+                               "       leat_bench tower|towers UNITS SECONDS\n"),
                2;
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);

@@ -13,7 +13,7 @@
 enum { MOST_DEVICES = 64 };
 
 static mnist_flags f = {.batch_size = 100, .hidden_units = 500, .seed = 1, .learning_rate = 0.3};
-static int64_t epochs = 10, num_devices = 2, threads = 1;
+static int64_t epochs = 10, num_devices = 2, threads;
 static double decay = 0.97, regularization = 0.0001, average_decay = 0.99;
 
 static const flag flags[] = {

@@ -69,11 +69,16 @@ leat_tensor *leat_tensor_over(leat_buffer *b, void *data, leat_dtype t, const le
 /* An uninitialised tensor from a device's memory (NULL: the CPU's). The size is checked. */
 leat_status leat_tensor_alloc(leat_allocator *a, leat_dtype t, const leat_shape *shape,
                               leat_tensor **out) LEAT_MUST_CHECK;
+/* True if there are no more than the caller's n references to the elements. */
+static inline bool leat_tensor_held_by(const leat_tensor *t, int n)
+{
+    return atomic_load_explicit(&t->refs, memory_order_acquire) == n &&
+           (!t->buffer || leat_buffer_sole(t->buffer));
+}
 /* True if the holder of this one reference may write to the elements. */
 static inline bool leat_tensor_sole(const leat_tensor *t)
 {
-    return atomic_load_explicit(&t->refs, memory_order_acquire) == 1 &&
-           (!t->buffer || leat_buffer_sole(t->buffer));
+    return leat_tensor_held_by(t, 1);
 }
 /* Copies n elements, counting managed ones. dst elements must be zeroed or valid. */
 leat_status leat_elements_copy(leat_dtype t, void *dst, const void *src, int64_t n) LEAT_MUST_CHECK;

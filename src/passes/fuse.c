@@ -37,12 +37,6 @@ static int bias_input(const leat_node *n, const leat_node *product)
     return b.rank == 1 && y.rank == 2 && b.dim[0] > 0 && b.dim[0] == y.dim[1] ? bias : -1;
 }
 
-static void take_controls(leat_node *n, const leat_node *of)
-{
-    for (int i = 0; i < of->n_controls; i++)
-        leat_node_add_control(n, of->controls[i]);
-}
-
 static leat_attr strings_attr(leat_arena *a, const char *name, const char *const *v, int n)
 {
     int *sizes = leat_arena_array(a, int, n);
@@ -93,10 +87,10 @@ static void make_fused(fuser *f, leat_node *product, leat_node *add, int bias, l
     for (int i = 0; i < last->n_attrs; i++)
         leat_attr_release(&last->attrs[i]);
     *last = made;
-    take_controls(last, product);
+    leat_take_controls(last, product);
     product->dead = true;
     if (last != add) {
-        take_controls(last, add);
+        leat_take_controls(last, add);
         add->dead = true;
     }
 }

@@ -1,7 +1,8 @@
 /* fuse_cwise.c -- trees of element-wise ops become one _FusedCwise, which passes over the memory
- * once. Only where nothing is known to be broadcast but single elements; values between the ops
- * must have no other user. Ranks must be known, dimensions need not (a batch of any size): the
- * kernel looks at them and falls back to one op after the other. */
+ * once; a single op, too, where fuse_apply.c takes it further. Only where nothing is known to be
+ * broadcast but single elements; values between the ops must have no other user. Ranks must be
+ * known, dimensions need not (a batch of any size): the kernel looks at them and falls back to one
+ * op after the other. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,7 +108,7 @@ static bool eligible(const leat_node *n)
 
 static bool joins(const tree *t, const leat_node *n, const leat_node *user)
 {
-    return !t->inside[n->id] && !n->wanted && eligible(n) && n->n_controls == 0 &&
+    return !t->inside[n->id] && !n->wanted && eligible(n) &&
            t->uses.at[n->id + 1] - t->uses.at[n->id] == 1 &&
            t->uses.v[t->uses.at[n->id]].input >= 0 && strcmp(n->device, user->device) == 0 &&
            alike(&n->out_shapes[0], &t->root->out_shapes[0]);
@@ -249,6 +250,8 @@ static void make_fused(tree *t, int *step_of)
     for (int i = 0; i < last->n_attrs; i++)
         leat_attr_release(&last->attrs[i]);
     *last = made;
+    for (int i = 0; i + 1 < t->n; i++)
+        leat_take_controls(last, t->nodes[i]);
 }
 
 leat_status leat_pass_fuse_cwise(leat_compile *c)
@@ -260,12 +263,12 @@ leat_status leat_pass_fuse_cwise(leat_compile *c)
     int *step_of = leat_new_array(int, g->n_nodes + 1);
     for (int i = n - 1; i >= 0; i--) {
         leat_node *root = order[i];
-        if (t.inside[root->id] || !eligible(root) || root->n_controls)
+        if (t.inside[root->id] || !eligible(root))
             continue;
         t.n = t.n_args = 0;
         t.root = root;
         collect(&t, root);
-        if (t.n > 1)
+        if (t.n > 1 || leat_pass_is_gradient(&t.uses, root))
             make_fused(&t, step_of);
     }
     free(step_of);

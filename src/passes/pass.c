@@ -95,6 +95,12 @@ void leat_pass_make_const(leat_node *n, leat_tensor *t)
     n->out_shapes[0] = t->shape;
 }
 
+void leat_take_controls(leat_node *n, const leat_node *of)
+{
+    for (int i = 0; i < of->n_controls; i++)
+        leat_node_add_control(n, of->controls[i]);
+}
+
 void leat_replace_controls(const leat_uses *u, const leat_node *x, leat_node *y)
 {
     for (int i = u->at[x->id]; i < u->at[x->id + 1]; i++) {

@@ -72,6 +72,7 @@ leat_status leat_pass_cse(leat_compile *c) LEAT_MUST_CHECK;        /* the same t
 leat_status leat_pass_fuse(leat_compile *c) LEAT_MUST_CHECK;       /* several nodes in one */
 leat_status leat_pass_fuse_xent(leat_compile *c) LEAT_MUST_CHECK;  /* cross entropy and gradient */
 leat_status leat_pass_fuse_cwise(leat_compile *c) LEAT_MUST_CHECK; /* element-wise trees in one */
+leat_status leat_pass_fuse_apply(leat_compile *c) LEAT_MUST_CHECK; /* a tree and its update in one */
 leat_status leat_pass_sweep(leat_compile *c) LEAT_MUST_CHECK;      /* what nobody needs any more */
 
 /* Copies a node into another graph without its edges, under the same name; its shapes are kept. */
@@ -93,8 +94,14 @@ leat_uses leat_uses_of(const leat_graph *g);
 void leat_uses_free(leat_uses *u);
 /* Every use of output x becomes one of y. Controls that waited for x's node are not changed. */
 void leat_replace_uses(const leat_uses *u, leat_out x, leat_out y);
+/* n waits for what `of` waits for, too: it does what that did. */
+void leat_take_controls(leat_node *n, const leat_node *of);
 /* Whoever waited for x waits for y instead. */
 void leat_replace_controls(const leat_uses *u, const leat_node *x, leat_node *y);
+
+/* n is used only as the gradient of a dense training op, or as what is added to or taken from a
+ * variable, on its own device (fuse_apply.c). */
+bool leat_pass_is_gradient(const leat_uses *u, const leat_node *n);
 
 /* The device that n was placed on; NULL before that. */
 const leat_target *leat_pass_device(const leat_compile *c, const leat_node *n);

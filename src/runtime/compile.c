@@ -14,7 +14,7 @@ static const struct {
     {leat_pass_inline, ALWAYS},    {leat_pass_reread, ALWAYS},      {leat_pass_place, ALWAYS},
     {leat_pass_fold, OPTIMIZES},   {leat_pass_simplify, OPTIMIZES}, {leat_pass_cse, OPTIMIZES},
     {leat_pass_sweep, OPTIMIZES},  {leat_pass_fuse, FUSES},         {leat_pass_fuse_xent, FUSES},
-    {leat_pass_fuse_cwise, FUSES},
+    {leat_pass_fuse_cwise, FUSES}, {leat_pass_fuse_apply, FUSES},
 };
 
 static leat_device *cpu_of(const leat_plan_options *o)

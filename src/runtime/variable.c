@@ -50,11 +50,11 @@ leat_status leat_variable_read(leat_variable *v, leat_tensor **out)
     return NULL;
 }
 
-leat_status leat_variable_writable(leat_variable *v, leat_tensor **out)
+leat_status leat_variable_writable(leat_variable *v, int own, leat_tensor **out)
 {
     if (!v->value)
         return uninitialized(v);
-    if (!leat_tensor_sole(v->value)) {
+    if (!leat_tensor_held_by(v->value, 1 + own)) {
         leat_buffer *b = v->value->buffer;
         leat_tensor *copy;
         LEAT_TRY(leat_tensor_clone(b ? b->allocator : NULL, v->value, &copy));

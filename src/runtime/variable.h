@@ -41,8 +41,9 @@ static inline void leat_variable_unlock(leat_variable *v)
 /* Shares the value. FAILED_PRECONDITION if there is none: "Attempting to use uninitialized value
  * w" for references, "Error while reading resource variable w ..." for handles. Takes the lock. */
 leat_status leat_variable_read(leat_variable *v, leat_tensor **out) LEAT_MUST_CHECK;
-/* With the lock held: the value, made safe to write to (copied if others hold it). Borrowed. */
-leat_status leat_variable_writable(leat_variable *v, leat_tensor **out) LEAT_MUST_CHECK;
+/* With the lock held: the value, made safe to write to (copied if others hold it than the variable
+ * and `own` references of the caller's). Borrowed. */
+leat_status leat_variable_writable(leat_variable *v, int own, leat_tensor **out) LEAT_MUST_CHECK;
 /* With the lock held: t becomes the value; shares t (so the next writer copies it if the giver
  * keeps it). */
 void leat_variable_set(leat_variable *v, leat_tensor *t);

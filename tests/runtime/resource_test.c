@@ -136,15 +136,15 @@ static void readers_and_writers(void)
                 "Attempting to use uninitialized value w");
     leat_tensor *t = leat_scalar_float(1);
     leat_variable_lock(v);
-    CHECK_ERROR(leat_variable_writable(v, &mine), FAILED_PRECONDITION, "uninitialized value w");
+    CHECK_ERROR(leat_variable_writable(v, 0, &mine), FAILED_PRECONDITION, "uninitialized value w");
     leat_variable_set(v, t);
     leat_tensor_unref(t);
-    CHECK_OK(leat_variable_writable(v, &mine));
+    CHECK_OK(leat_variable_writable(v, 0, &mine));
     CHECK(mine == t); /* nobody else has it: written in place */
     leat_variable_unlock(v);
     CHECK_OK(leat_variable_read(v, &read));
     leat_variable_lock(v);
-    CHECK_OK(leat_variable_writable(v, &mine));
+    CHECK_OK(leat_variable_writable(v, 0, &mine));
     CHECK(mine != read);
     *(float *)mine->data = 2;
     leat_variable_unlock(v);

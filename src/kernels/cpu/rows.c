@@ -6,7 +6,7 @@ leat_status leat_rows_find(const leat_node *n, const char *op, leat_rows *out)
     leat_attr type = *leat_node_attr(n, "T");
     leat_node like = {.name = n->name,
                       .op = leat_op_find(op),
-                      .in = n->in,
+                      .in = n->in + n->n_in - 1, /* an operand of the tree */
                       .n_in = 1,
                       .attrs = &type,
                       .n_attrs = 1,

@@ -11,8 +11,8 @@ typedef struct leat_rows {
     bool same; /* of two, that must have the same shape */
 } leat_rows;
 
-/* The functions of op's own kernel for the dtype T of n. INVALID_ARGUMENT if op is not
- * element-wise. */
+/* The functions of op's own kernel for the dtype T of n, whose last input is of it.
+ * INVALID_ARGUMENT if op is not element-wise. */
 leat_status leat_rows_find(const leat_node *n, const char *op, leat_rows *out) LEAT_MUST_CHECK;
 
 #endif

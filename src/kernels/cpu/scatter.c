@@ -166,7 +166,7 @@ static leat_status scatter(leat_kernel *k, scatter_fn fn, leat_update_op op)
 {
     const leat_tensor *indices = leat_kernel_in(k, 1), *u = leat_kernel_in(k, 2);
     leat_locked l;
-    LEAT_TRY(leat_kernel_lock(k, 1, u->dtype, &l));
+    LEAT_TRY(leat_kernel_lock(k, 1, u->dtype, k->n_in, &l));
     leat_status s = fn(l.value[0], indices, u, op);
     leat_kernel_unlock(&l);
     if (!s && l.var[0]->base.type == &leat_ref_type)

@@ -184,7 +184,7 @@ static leat_status assign_locked(leat_kernel *k, leat_variable *v)
                  "sliced l-value shape %s does not match r-value shape %s. Automatic broadcasting "
                  "not yet implemented.",
                  leat_shape_show(&spec.out).s, leat_shape_show(&value->shape).s);
-    LEAT_TRY(leat_variable_writable(v, &x));
+    LEAT_TRY(leat_variable_writable(v, 0, &x));
     return strided_move(k, &spec, x, value->data, true);
 }
 

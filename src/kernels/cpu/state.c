@@ -224,20 +224,13 @@ static leat_status dense_update(leat_kernel *k, leat_update_op op, bool ref)
 {
     const leat_tensor *u = leat_kernel_in(k, 1);
     leat_locked l;
-    LEAT_TRY(leat_kernel_lock(k, 1, u->dtype, &l));
+    LEAT_TRY(leat_kernel_lock(k, 1, u->dtype, k->n_in, &l));
     leat_tensor *p = l.value[0];
-    leat_status s = NULL;
-    if (leat_shape_equal(&p->shape, &u->shape)) {
+    leat_status s = leat_update_check(&p->shape, &u->shape, ref);
+    if (!s) {
         update_args a = {p->data, u->data, leat_element_size(u->dtype),
                          leat_update_of(u->dtype, op)};
         leat_kernel_for(k, u->count, 0.1 * (double)a.size, update_part, &a);
-    } else if (ref) {
-        s = leat_error(INVALID_ARGUMENT, "Parameters and update must be the same size");
-    } else {
-        s = leat_error(INVALID_ARGUMENT,
-                       "Cannot update variable with shape %s using a Tensor with shape %s, "
-                       "shapes must be equal.",
-                       leat_shape_show(&p->shape).s, leat_shape_show(&u->shape).s);
     }
     leat_kernel_unlock(&l);
     if (!s && ref)
@@ -274,7 +267,7 @@ static leat_status count_up_to(leat_kernel *k)
     leat_shape scalar = {0};
     LEAT_TRY(leat_kernel_out(k, 0, &scalar, &y));
     leat_locked l;
-    LEAT_TRY(leat_kernel_lock(k, 1, leat_node_type(n, "T"), &l));
+    LEAT_TRY(leat_kernel_lock(k, 1, leat_node_type(n, "T"), k->n_in, &l));
     leat_tensor *p = l.value[0];
     leat_status s = NULL;
     if (p->shape.rank != 0) {

@@ -4,8 +4,13 @@
  * "grad" or "delta" is the gradient, "indices" its rows, all else are scalars. The arithmetic of
  * each op is a rule on plain arrays; a sparse form applies it row by row, half and bfloat16 go
  * through it in blocks of floats. Variables are always locked, use_locking or not: who reads must
- * not see half an update. */
+ * not see half an update.
+ *
+ * _FusedApply and _FusedResourceApply stand for such an op, or AssignAdd or AssignSub, and the
+ * element-wise ops that its gradient comes from: these give a block of it at a time, which never
+ * goes through memory. Their inputs are the op's but for the gradient, then the tree's. */
 #include "core/element.h"
+#include "kernels/cpu/cwise_tree.h"
 #include "kernels/cpu/update.h"
 
 #define T float
@@ -60,44 +65,89 @@ static const rule rules[] = {
     ROW("FtrlV2", ftrl_v2, 2, true),
     ROW("AddSign", add_sign, 0.4, false),
     ROW("PowerSign", power_sign, 3, false),
+    ROW("AssignAdd", assign_add, 0.15, false), /* these two only with a tree */
+    ROW("AssignSub", assign_sub, 0.15, false),
 };
 
 typedef struct apply_state {
+    const leat_op_info *op; /* with a tree, the op that the node stands for */
     const rule *rule;
     int n_vars, n_scalars, grad, indices; /* indices: 0 for none */
-    int scalar[MAX_SCALARS];              /* inputs */
+    int scalar[MAX_SCALARS];              /* inputs of op */
     bool flag;
+    leat_cwise_tree tree; /* steps: NULL for none; its arguments come after op's other inputs */
 } apply_state;
 
-static leat_status apply_init(const leat_node *n, void *state)
+static const rule *rule_of(const char *op)
 {
-    apply_state *st = state;
-    const char *name = strstr(leat_node_op(n), "Apply") + strlen("Apply");
+    const char *apply = strstr(op, "Apply");
     for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
-        if (strcmp(rules[i].op, name) == 0)
-            st->rule = &rules[i];
-    for (int i = 0; i < n->op->n_in; i++) {
-        const leat_arg_info *arg = &n->op->in[i];
+        if (apply ? strcmp(rules[i].op, apply + strlen("Apply")) == 0
+                  : strncmp(rules[i].op, op, strlen("AssignAdd")) == 0) /* or AssignSub */
+            return &rules[i];
+    return NULL;
+}
+
+static bool is_gradient(const char *name)
+{
+    return strcmp(name, "grad") == 0 || strcmp(name, "delta") == 0 || strcmp(name, "value") == 0;
+}
+
+static void find_inputs(apply_state *st)
+{
+    for (int i = 0; i < st->op->n_in; i++) {
+        const leat_arg_info *arg = &st->op->in[i];
         if (arg->is_ref || arg->type == LEAT_RESOURCE)
             st->n_vars++;
-        else if (strcmp(arg->name, "grad") == 0 || strcmp(arg->name, "delta") == 0)
+        else if (is_gradient(arg->name))
             st->grad = i;
         else if (strcmp(arg->name, "indices") == 0)
             st->indices = i;
         else
             st->scalar[st->n_scalars++] = i;
     }
+}
+
+static leat_status apply_init(const leat_node *n, void *state)
+{
+    apply_state *st = state;
+    st->op = n->op;
+    st->rule = rule_of(leat_node_op(n));
+    find_inputs(st);
     st->flag = leat_node_bool(n, "use_nesterov") || leat_node_bool(n, "update_slots");
     return NULL;
+}
+
+/* A graph from outside may have such a node, too. */
+static leat_status fused_init(const leat_node *n, void *state)
+{
+    apply_state *st = state;
+    const char *op = leat_node_string(n, "op");
+    st->op = leat_op_find(op);
+    st->rule = rule_of(op);
+    LEAT_REQUIRE(st->op && st->rule && st->op->n_in <= MAX_VARS + MAX_SCALARS + 1, INVALID_ARGUMENT,
+                 "%s does not know how to apply '%s'", leat_node_op(n), op);
+    find_inputs(st);
+    LEAT_REQUIRE(!st->indices && st->op->in[0].is_ref == (n->n_out > 0) &&
+                     st->n_vars == leat_node_int(n, "num_vars") &&
+                     st->n_scalars == leat_node_int(n, "num_scalars"),
+                 INVALID_ARGUMENT, "%s has not the inputs of %s", leat_node_op(n), op);
+    st->flag = leat_node_bool(n, "flag");
+    return leat_cwise_init(&st->tree, n);
+}
+
+static void fused_release(void *state)
+{
+    leat_cwise_release(&((apply_state *)state)->tree);
 }
 
 /* One run. */
 typedef struct apply {
     const apply_state *st;
-    const leat_op_info *op;
     leat_dtype dtype;
-    char *v[MAX_VARS]; /* of dtype */
-    const char *g;
+    char *v[MAX_VARS];    /* of dtype */
+    const char *g;        /* the gradient, or */
+    const leat_entry *in; /* the tree's arguments */
     float hf[MAX_SCALARS];
     double hd[MAX_SCALARS];
 } apply;
@@ -106,8 +156,9 @@ typedef struct apply {
 
 static leat_status read_scalar(leat_kernel *k, apply *a, int which)
 {
-    const char *name = a->op->in[a->st->scalar[which]].name;
-    const leat_tensor *t = leat_kernel_in(k, a->st->scalar[which]);
+    const int i = a->st->scalar[which];
+    const char *name = a->st->op->in[i].name;
+    const leat_tensor *t = leat_kernel_in(k, i - (a->st->tree.steps && i > a->st->grad));
     bool l = name[0] == 'l' && (name[1] == '1' || name[1] == '2');
     double x = t->count > 0 ? leat_tensor_at(t, 0) : 0;
     bool scalar = t->shape.rank == 0;
@@ -128,12 +179,17 @@ static leat_status read_scalar(leat_kernel *k, apply *a, int which)
 static leat_status check_shapes(const apply *a, const leat_locked *l, const leat_tensor *grad)
 {
     const leat_shape *var = &l->value[0]->shape;
+    const leat_op_info *op = a->st->op;
     for (int i = 1; i < l->n; i++)
         LEAT_REQUIRE(leat_shape_equal(var, &l->value[i]->shape), INVALID_ARGUMENT,
-                     "var and %s do not have the same shape%s %s", a->op->in[i].name,
+                     "var and %s do not have the same shape%s %s", op->in[i].name,
                      leat_shape_show(var).s, leat_shape_show(&l->value[i]->shape).s);
-    LEAT_REQUIRE(a->st->indices || leat_shape_equal(var, &grad->shape), INVALID_ARGUMENT,
-                 "var and %s do not have the same shape%s %s", a->op->in[a->st->grad].name,
+    if (!grad || a->st->indices)
+        return NULL;
+    if (strcmp(op->in[a->st->grad].name, "value") == 0)
+        return leat_update_check(var, &grad->shape, op->in[0].is_ref);
+    LEAT_REQUIRE(leat_shape_equal(var, &grad->shape), INVALID_ARGUMENT,
+                 "var and %s do not have the same shape%s %s", op->in[a->st->grad].name,
                  leat_shape_show(var).s, leat_shape_show(&grad->shape).s);
     return NULL;
 }
@@ -193,14 +249,13 @@ static void run_small(const apply *a, char *const *v, const char *g, int64_t n)
     }
 }
 
-/* n elements of the variables from `to` on, n of the gradient from `from` on. */
-static void run_part(const apply *a, int64_t to, int64_t from, int64_t n)
+/* n elements of the variables from `to` on; g: as many of the gradient. */
+static void run_part(const apply *a, int64_t to, const char *g, int64_t n)
 {
     size_t size = leat_element_size(a->dtype);
     char *v[MAX_VARS] = {0};
     for (int i = 0; i < a->st->n_vars; i++)
         v[i] = a->v[i] + (size_t)to * size;
-    const char *g = a->g + (size_t)from * size;
     if (a->dtype == LEAT_FLOAT) {
         float *const vars[] = {(void *)v[0], (void *)v[1], (void *)v[2], (void *)v[3]};
         a->st->rule->run_float(vars, (const void *)g, n, a->hf, a->st->flag);
@@ -214,40 +269,87 @@ static void run_part(const apply *a, int64_t to, int64_t from, int64_t n)
 
 static void dense_part(void *arg, int64_t begin, int64_t end)
 {
-    run_part(arg, begin, begin, end - begin);
+    const apply *a = arg;
+    run_part(a, begin, a->g + (size_t)begin * leat_element_size(a->dtype), end - begin);
 }
 
-/* With the variables locked. */
-static leat_status apply_locked(leat_kernel *k, apply *a, const leat_locked *l)
+static void tree_part(void *arg, int64_t begin, int64_t end)
 {
-    const leat_tensor *grad = leat_kernel_in(k, a->st->grad);
+    const apply *a = arg;
+    _Alignas(64) char g[LEAT_CWISE_BLOCK * sizeof(double)];
+    for (int64_t at = begin; at < end; at += LEAT_CWISE_BLOCK) {
+        int64_t n = end - at < LEAT_CWISE_BLOCK ? end - at : LEAT_CWISE_BLOCK;
+        leat_cwise_block(&a->st->tree, a->in, at, n, g);
+        run_part(a, at, g, n);
+    }
+}
+
+static leat_status sparse_rows(leat_kernel *k, apply *a, const leat_tensor *var,
+                               const leat_tensor *grad)
+{
+    const leat_tensor *indices = leat_kernel_in(k, a->st->indices);
+    LEAT_TRY(check_rows(var, grad, indices));
+    int64_t row = indices->count > 0 ? grad->count / indices->count : 0;
+    size_t bytes = (size_t)row * leat_element_size(a->dtype);
+    for (int64_t i = 0; i < indices->count && row > 0; i++) /* in turn: rows may come twice */
+        run_part(a, leat_index_at(indices, i) * row, a->g + (size_t)i * bytes, row);
+    return NULL;
+}
+
+/* With the variables locked. grad: NULL for the tree's, which fits. */
+static leat_status apply_locked(leat_kernel *k, apply *a, const leat_locked *l,
+                                const leat_tensor *grad)
+{
+    const apply_state *st = a->st;
     LEAT_TRY(check_shapes(a, l, grad));
-    for (int i = 0; i < a->st->n_scalars; i++)
+    for (int i = 0; i < st->n_scalars; i++)
         LEAT_TRY(read_scalar(k, a, i));
     for (int i = 0; i < l->n; i++)
         a->v[i] = l->value[i]->data;
-    a->g = grad->data;
-    if (!a->st->indices) {
-        leat_kernel_for(k, grad->count, a->st->rule->ns, dense_part, a);
+    int64_t n = l->value[0]->count;
+    if (!grad) {
+        leat_kernel_for(k, n, st->tree.unit_ns + st->rule->ns, tree_part, a);
         return NULL;
     }
-    const leat_tensor *indices = leat_kernel_in(k, a->st->indices);
-    LEAT_TRY(check_rows(l->value[0], grad, indices));
-    int64_t row = indices->count > 0 ? grad->count / indices->count : 0;
-    for (int64_t i = 0; i < indices->count && row > 0; i++) /* in turn: rows may come twice */
-        run_part(a, leat_index_at(indices, i) * row, i * row, row);
+    a->g = grad->data;
+    if (st->indices)
+        return sparse_rows(k, a, l->value[0], grad);
+    leat_kernel_for(k, n, st->rule->ns, dense_part, a);
     return NULL;
 }
 
 static leat_status apply_run(leat_kernel *k)
 {
-    apply a = {.st = leat_kernel_state(k), .op = leat_kernel_node(k)->op};
-    a.dtype = leat_kernel_in(k, a.st->grad)->dtype;
+    apply a = {.st = leat_kernel_state(k)};
+    const leat_tensor *grad = leat_kernel_in(k, a.st->grad);
+    a.dtype = grad->dtype;
     leat_locked l;
-    LEAT_TRY(leat_kernel_lock(k, a.st->n_vars, a.dtype, &l));
-    leat_status s = apply_locked(k, &a, &l);
+    LEAT_TRY(leat_kernel_lock(k, a.st->n_vars, a.dtype, k->n_in, &l));
+    leat_status s = apply_locked(k, &a, &l, grad);
     leat_kernel_unlock(&l);
-    if (!s && a.op->in[0].is_ref)
+    if (!s && a.st->op->in[0].is_ref)
+        leat_kernel_forward(k, 0, 0);
+    return s;
+}
+
+/* An argument may be what a variable holds: each of its elements is read before it is written. */
+static leat_status fused_run(leat_kernel *k)
+{
+    apply a = {.st = leat_kernel_state(k)};
+    const int first = a.st->n_vars + a.st->n_scalars;
+    a.in = k->in + first;
+    a.dtype = a.in[0].tensor->dtype;
+    leat_locked l;
+    LEAT_TRY(leat_kernel_lock(k, a.st->n_vars, a.dtype, first, &l));
+    leat_tensor *grad = NULL;
+    leat_status s = NULL;
+    if (!leat_cwise_fits(&a.st->tree, a.in, &l.value[0]->shape))
+        s = leat_cwise_whole(k, &a.st->tree, a.in, &grad);
+    if (!s)
+        s = apply_locked(k, &a, &l, grad);
+    leat_tensor_unref(grad);
+    leat_kernel_unlock(&l);
+    if (!s && a.st->op->in[0].is_ref)
         leat_kernel_forward(k, 0, 0);
     return s;
 }
@@ -256,6 +358,11 @@ static leat_status apply_run(leat_kernel *k)
     {                                                                                              \
         .op = name, .where = {{"T", LEAT_TYPES_FLOATING}}, .run = apply_run, .init = apply_init,   \
         .state_size = sizeof(apply_state)                                                          \
+    }
+#define FUSED(name)                                                                                \
+    {                                                                                              \
+        .op = name, .where = {{"T", LEAT_T(FLOAT) | LEAT_T(DOUBLE)}}, .run = fused_run,            \
+        .init = fused_init, .release = fused_release, .state_size = sizeof(apply_state)            \
     }
 #define DENSE(name) KERNEL("Apply" name), KERNEL("ResourceApply" name)
 #define SPARSE(name) KERNEL("SparseApply" name), KERNEL("ResourceSparseApply" name)
@@ -291,5 +398,7 @@ const leat_kernel_def leat_cpu_training[] = {
     SPARSE("FtrlV2"),
     DENSE("AddSign"),
     DENSE("PowerSign"),
+    FUSED("_FusedApply"),
+    FUSED("_FusedResourceApply"),
     {0},
 };

@@ -152,7 +152,16 @@ static int in_order(const leat_locked *l, leat_variable **sorted)
     return n;
 }
 
-leat_status leat_kernel_lock(leat_kernel *k, int n, leat_dtype t, leat_locked *out)
+/* References to t that the kernel holds by its inputs from `first` on. */
+static int own_references(const leat_kernel *k, const leat_tensor *t, int first)
+{
+    int n = 0;
+    for (int i = first; i < k->n_in; i++)
+        n += k->in[i].tensor == t;
+    return n;
+}
+
+leat_status leat_kernel_lock(leat_kernel *k, int n, leat_dtype t, int seen, leat_locked *out)
 {
     leat_locked l = {.n = n};
     for (int i = 0; i < n; i++)
@@ -163,7 +172,7 @@ leat_status leat_kernel_lock(leat_kernel *k, int n, leat_dtype t, leat_locked *o
         leat_variable_lock(sorted[i]);
     leat_status s = NULL;
     for (int i = 0; i < n && !s; i++)
-        s = leat_variable_writable(l.var[i], &l.value[i]);
+        s = leat_variable_writable(l.var[i], own_references(k, l.var[i]->value, seen), &l.value[i]);
     *out = l;
     if (s)
         leat_kernel_unlock(&l);
@@ -192,4 +201,16 @@ leat_text leat_index_show(const leat_shape *s, int64_t flat)
     if (s->rank > 0)
         snprintf(text.s + n, sizeof(text.s) - n, "]");
     return text;
+}
+
+leat_status leat_update_check(const leat_shape *variable, const leat_shape *u, bool ref)
+{
+    if (leat_shape_equal(variable, u))
+        return NULL;
+    if (ref)
+        return leat_error(INVALID_ARGUMENT, "Parameters and update must be the same size");
+    return leat_error(INVALID_ARGUMENT,
+                      "Cannot update variable with shape %s using a Tensor with shape %s, "
+                      "shapes must be equal.",
+                      leat_shape_show(variable).s, leat_shape_show(u).s);
 }

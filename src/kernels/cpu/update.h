@@ -39,9 +39,14 @@ typedef struct leat_locked {
     leat_tensor *value[4]; /* may be written to */
     int n;
 } leat_locked;
-/* Nothing is locked if this fails. */
-leat_status leat_kernel_lock(leat_kernel *k, int n, leat_dtype t, leat_locked *out) LEAT_MUST_CHECK;
+/* Nothing is locked if this fails. Inputs from `seen` on may be a variable's value and see it
+ * change; k->n_in: none may. */
+leat_status leat_kernel_lock(leat_kernel *k, int n, leat_dtype t, int seen,
+                             leat_locked *out) LEAT_MUST_CHECK;
 void leat_kernel_unlock(leat_locked *l);
+/* Whether an AssignAdd or AssignSub of shape u may update a variable, a reference or a handle. */
+leat_status leat_update_check(const leat_shape *variable, const leat_shape *u,
+                              bool ref) LEAT_MUST_CHECK;
 
 /* The place of element `flat` in a tensor, as TensorFlow says it: "", "[2]", "[1,0]". */
 leat_text leat_index_show(const leat_shape *s, int64_t flat);
