@@ -110,7 +110,7 @@ static void *wait_for_signal(void *arg)
     sigaddset(&again, SIGINT);
     sigaddset(&again, SIGTERM);
     pthread_sigmask(SIG_UNBLOCK, &again, NULL);
-    atomic_store(&t->ending, true);
+    leat_cancel_runs(t->stop);
     if (t->server && strcmp(t->job, "ps") == 0) {
         leat_server_stop(t->server, t->grace_s * 1000);
         return NULL;
@@ -129,6 +129,7 @@ static void *wait_for_signal(void *arg)
 leat_status task_start(task *t, bool has_server)
 {
     leat_server_options o = {.security = t->security};
+    t->stop = leat_cancellation_new();
     sigemptyset(&t->signals);
     sigaddset(&t->signals, SIGINT);
     sigaddset(&t->signals, SIGTERM);
@@ -155,6 +156,8 @@ void task_stop(task *t)
 void task_release(task *t)
 {
     task_stop(t);
+    leat_cancellation_free(t->stop);
+    t->stop = NULL;
     leat_cluster_free(t->cluster);
     t->cluster = NULL;
 }

@@ -104,7 +104,7 @@ static leat_status train(leat_monitored *ms, task *t, const model *m, leat_mnist
     double begin = wall(), said = progress_clock();
     int64_t local = 0, step = 0;
     printf("Training begins @ %f\n", begin);
-    while (!leat_monitored_should_stop(ms) && !atomic_load(&t->ending)) {
+    while (!leat_monitored_should_stop(ms)) {
         LEAT_TRY(one_step(ms, m, data, &step));
         local++;
         if (log_every ? local % log_every == 0 : progress_clock() - said >= 1) {
@@ -133,6 +133,18 @@ static leat_status validate(leat_session *s, const model *m, leat_mnist *data)
     return NULL;
 }
 
+/* A signal came while other tasks were away: to have waited in vain is no failure then. Takes s. */
+static leat_status unless_asked_to_end(const task *t, leat_status s)
+{
+    leat_code c = leat_status_code(s);
+    if (!leat_is_cancelled(t->stop) ||
+        (c != LEAT_CANCELLED && c != LEAT_UNAVAILABLE && c != LEAT_ABORTED))
+        return s;
+    fprintf(stderr, "mnist_replica: %s\n", leat_status_message(s));
+    leat_status_free(s);
+    return NULL;
+}
+
 /* master: "grpc://host:port" of this task's server. */
 static leat_status work(task *t, const char *master)
 {
@@ -155,15 +167,15 @@ static leat_status work(task *t, const char *master)
                t->index);
         s = leat_monitored_open(m.g, &ms, .master = master, .is_chief = t->is_chief,
                                 .checkpoint_dir = log_dir, .last_step = f.train_steps,
-                                .config = &config);
+                                .config = &config, .stop = t->stop);
     }
     if (!s) {
         printf("Worker %d: Session initialization complete.\n", t->index);
         s = train(ms, t, &m, data);
     }
-    if (!s && !atomic_load(&t->ending))
+    if (!s && !leat_is_cancelled(t->stop))
         s = validate(leat_monitored_session(ms), &m, data);
-    s = leat_status_first(s, leat_monitored_close(ms));
+    s = leat_status_first(unless_asked_to_end(t, s), leat_monitored_close(ms));
     leat_mnist_close(data);
     leat_graph_free(m.g);
     return s;

@@ -174,6 +174,9 @@ typedef struct leat_monitored_options {
     int64_t log_step_count_steps;  /* 100; below 0: never */
     double stop_grace_secs;        /* 120: for threads of the session to end */
     double max_wait_secs;          /* 7200: for other tasks, at the start and after a failure */
+    /* Cancelled by another thread, it asks for the end: waits for other tasks end with CANCELLED, a
+     * step under way goes on, then leat_monitored_should_stop. Outlives the session. */
+    leat_cancellation *stop;
     /* Its target does not count. Without device_filters, only tasks that the graph's nodes ask for
      * are needed. */
     const leat_session_options *config;
@@ -212,6 +215,7 @@ typedef struct leat_supervisor_options {
     double save_model_secs;     /* 600; below 0: never */
     double save_summaries_secs; /* 120; also of counting steps; below 0: never */
     double max_wait_secs;       /* 7200: for other tasks */
+    leat_cancellation *stop;    /* ends that wait, as in leat_monitored_options */
     double stop_grace_secs;     /* 120 */
     const char *checkpoint_basename; /* "model.ckpt" */
     const leat_session_options *config; /* as in leat_monitored_options */

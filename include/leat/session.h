@@ -31,6 +31,7 @@ typedef struct leat_session_options {
     /* The tasks of a cluster that it may use, and waits for when it is opened: {"/job:ps",
      * "/job:worker/task:0", NULL}; NULL: all of them. Outlives the session. */
     const char *const *device_filters;
+    struct leat_cancellation *cancellation; /* ends the wait for tasks when it is opened */
 } leat_session_options;
 
 #define leat_session_open(g, session_out, ...)                                                     \
@@ -78,6 +79,7 @@ LEAT_API leat_cancellation *leat_cancellation_new(void);
 LEAT_API void leat_cancellation_free(leat_cancellation *c);
 LEAT_API void
 leat_cancel_runs(leat_cancellation *c); /* all that were, or will be, started with it */
+LEAT_API bool leat_is_cancelled(leat_cancellation *c); /* of NULL: false */
 
 typedef struct leat_metadata leat_metadata; /* what a traced run took */
 

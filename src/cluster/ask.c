@@ -9,7 +9,10 @@
 #include "core/log.h"
 
 typedef struct leat_round {
-    atomic_int left;
+    leat_question *q;
+    int n;
+    pthread_mutex_t lock; /* guards left and the questions' calls */
+    int left;
     leat_event done;
 } leat_round;
 
@@ -32,35 +35,55 @@ static void answered(void *arg, leat_status s, const leat_incoming *in)
         q->status = leat_cursor_copy(&c, q->reply, in->size);
     }
     leat_round *round = q->round;
-    atomic_store(&q->answered, true);
-    if (atomic_fetch_sub(&round->left, 1) == 1)
+    pthread_mutex_lock(&round->lock);
+    q->call = NULL;
+    bool last = --round->left == 0;
+    pthread_mutex_unlock(&round->lock);
+    if (last)
         leat_event_set(&round->done);
 }
 
-static void say_who(const leat_question *q, int n, const char *what)
+static void say_who(leat_round *r, const char *what)
 {
-    for (int i = 0; i < n; i++)
-        if (!atomic_load(&q[i].answered))
+    pthread_mutex_lock(&r->lock);
+    for (int i = 0; i < r->n; i++)
+        if (r->q[i].call)
             LEAT_LOG(WARNING, "%s still waiting for response from worker: %s at %s", what,
-                     q[i].peer->name, q[i].peer->address);
+                     r->q[i].peer->name, r->q[i].peer->address);
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void cancel_round(void *arg)
+{
+    leat_round *r = arg;
+    pthread_mutex_lock(&r->lock);
+    for (int i = 0; i < r->n; i++)
+        if (r->q[i].call)
+            leat_call_cancel(r->q[i].call);
+    pthread_mutex_unlock(&r->lock);
 }
 
 leat_status leat_ask_all(leat_question *q, int n, const char *method, const char *what,
-                         int64_t deadline_ns, bool wait_ready)
+                         int64_t deadline_ns, bool wait_ready, leat_cancellation *cancellation)
 {
-    leat_round round;
+    leat_round round = {.q = q, .n = n, .lock = PTHREAD_MUTEX_INITIALIZER, .left = n};
+    leat_cancel_watch watch = {.fn = cancel_round, .arg = &round};
     if (!n)
         return NULL;
-    atomic_init(&round.left, n);
     leat_event_init(&round.done);
+    pthread_mutex_lock(&round.lock);
     for (int i = 0; i < n; i++) {
         q[i].round = &round;
         q[i].middle_ns = wall_ns();
         leat_call_options o = {.deadline_ns = deadline_ns, .wait_ready = wait_ready};
-        leat_peer_call(q[i].peer, method, &q[i].request, &o, answered, &q[i], NULL);
+        leat_peer_call(q[i].peer, method, &q[i].request, &o, answered, &q[i], &q[i].call);
     }
+    pthread_mutex_unlock(&round.lock);
+    leat_cancellation_watch(cancellation, &watch);
     while (!leat_event_wait(&round.done, leat_now_ns() + INT64_C(10000000000)))
-        say_who(q, n, what);
+        say_who(&round, what);
+    leat_cancellation_unwatch(cancellation, &watch);
+    pthread_mutex_destroy(&round.lock);
     for (int i = 0; i < n; i++)
         if (q[i].status)
             return leat_status_copy(q[i].status);

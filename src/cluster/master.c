@@ -136,8 +136,8 @@ static leat_status greet(leat_tasks *t, const leat_master_options *m, int64_t de
         q[i].peer = t->peers[i];
         atomic_store(&q[i].peer->asked, true); /* it is being asked right here */
     }
-    leat_status s =
-        leat_ask_all(q, t->n_peers, WORKER "GetStatus", "CreateSession", deadline, true);
+    leat_status s = leat_ask_all(q, t->n_peers, WORKER "GetStatus", "CreateSession", deadline, true,
+                                 m->cancellation);
     for (int i = 0; i < t->n_peers && !s; i++)
         s = take_devices(t, &q[i]);
     questions_free(q, t->n_peers);
@@ -149,7 +149,8 @@ static leat_status greet(leat_tasks *t, const leat_master_options *m, int64_t de
         leat_put_int(&q[i].request.text, 3, m->isolate);
     }
     t->open = true;
-    s = leat_ask_all(q, t->n_peers, WORKER "CreateWorkerSession", "CreateSession", deadline, true);
+    s = leat_ask_all(q, t->n_peers, WORKER "CreateWorkerSession", "CreateSession", deadline, true,
+                     m->cancellation);
     questions_free(q, t->n_peers);
     return s;
 }

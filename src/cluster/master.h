@@ -9,9 +9,10 @@
 typedef struct leat_master_options {
     const char *const *filters; /* device filters; none: all tasks */
     int n_filters;
-    bool isolate;       /* variables of its own */
-    int64_t open_ms;    /* how long tasks may take to answer; 0: two minutes */
-    const char *handle; /* names the session on all tasks */
+    bool isolate;                    /* variables of its own */
+    int64_t open_ms;                 /* how long tasks may take to answer; 0: two minutes */
+    leat_cancellation *cancellation; /* ends that wait; may be NULL */
+    const char *handle;              /* names the session on all tasks */
 } leat_master_options;
 
 /* Waits until all tasks have answered. Borrows g, w and peers. */

@@ -52,7 +52,7 @@ static leat_status register_graph(leat_far_part *p, const leat_graph *g, int64_t
     if (!deadline_ns)
         deadline_ns = leat_now_ns() + INT64_C(1000000) * MS;
     leat_status s =
-        leat_ask_all(&q, 1, WORKER "RegisterGraph", "RegisterGraph", deadline_ns, false);
+        leat_ask_all(&q, 1, WORKER "RegisterGraph", "RegisterGraph", deadline_ns, false, NULL);
     Leat__RegisterGraphResponse *r = NULL;
     if (!s)
         s = LEAT_UNPACK(register_graph_response, q.reply, q.size, &r);

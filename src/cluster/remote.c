@@ -22,8 +22,9 @@ typedef struct remote {
     leat_session base;
     leat_channel *channel;
     char *handle;
-    pthread_mutex_t grow; /* guards what follows; one extends at a time */
-    int sent;             /* nodes of the graph that the server has */
+    leat_cancellation *opening; /* that ends the call that opens it; NULL after that */
+    pthread_mutex_t grow;       /* guards what follows; one extends at a time */
+    int sent;                   /* nodes of the graph that the server has */
     int64_t version;
 } remote;
 
@@ -40,7 +41,8 @@ static int64_t deadline_of(int64_t ms)
 static leat_status ask(remote *r, const char *method, leat_outgoing *o, int64_t ms, void **reply,
                        size_t *size)
 {
-    leat_call_options call = {.deadline_ns = deadline_of(ms), .wait_ready = ms > 0};
+    leat_call_options call = {
+        .deadline_ns = deadline_of(ms), .wait_ready = ms > 0, .cancellation = r->opening};
     return leat_channel_ask(r->channel, method, o, &call, reply, size);
 }
 
@@ -479,8 +481,10 @@ leat_status leat_remote_open(leat_graph *g, const leat_session_options *o, leat_
     pthread_mutex_init(&r->grow, NULL);
     leat_status s =
         leat_channel_open(o->target + strlen("grpc://"), o->target, o->security, &r->channel);
+    r->opening = o->cancellation;
     if (!s)
         s = create(r);
+    r->opening = r->base.options.cancellation = NULL;
     if (s) {
         close_remote(&r->base);
         return s;

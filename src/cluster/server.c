@@ -104,8 +104,8 @@ static void say_done(leat_server *s)
         q[n].peer = p;
         leat_put_text(&q[n++].request.text, 1, leat_worker_task(s->worker));
     }
-    leat_status status =
-        leat_ask_all(q, n, DONE, "Done", leat_now_ns() + INT64_C(1000000000) * SAY_SECONDS, false);
+    leat_status status = leat_ask_all(
+        q, n, DONE, "Done", leat_now_ns() + INT64_C(1000000000) * SAY_SECONDS, false, NULL);
     leat_status_free(status); /* who is not there need not know */
     for (int i = 0; i < n; i++) {
         leat_status_free(q[i].status);
@@ -339,6 +339,7 @@ leat_status leat_server_session(leat_graph *g, const leat_session_options *o, le
     leat_handle_make(handle);
     leat_master_options m = {.handle = handle,
                              .open_ms = o->open_timeout_ms ? o->open_timeout_ms : o->timeout_ms,
+                             .cancellation = o->cancellation,
                              .filters = o->device_filters};
     while (m.filters && m.filters[m.n_filters])
         m.n_filters++;

@@ -5,6 +5,7 @@
 #include "cluster/shm.h"
 #include "cluster/transport_int.h"
 #include "core/alloc.h"
+#include "runtime/session_int.h"
 
 void leat_channel_free(leat_channel *c)
 {
@@ -87,11 +88,16 @@ typedef struct waiting {
     leat_status status;
     void *reply;
     size_t size;
+    pthread_mutex_t lock; /* guards call: NULL from when its answer is there */
+    leat_call *call;
 } waiting;
 
 static void on_reply(void *arg, leat_status s, const leat_incoming *in)
 {
     waiting *w = arg;
+    pthread_mutex_lock(&w->lock);
+    w->call = NULL;
+    pthread_mutex_unlock(&w->lock);
     w->status = s;
     if (!s) {
         char *p = w->reply = leat_xmalloc(in->size + 1);
@@ -103,15 +109,30 @@ static void on_reply(void *arg, leat_status s, const leat_incoming *in)
     leat_event_set(&w->done);
 }
 
+static void cancel_wait(void *arg)
+{
+    waiting *w = arg;
+    pthread_mutex_lock(&w->lock);
+    if (w->call)
+        leat_call_cancel(w->call);
+    pthread_mutex_unlock(&w->lock);
+}
+
 leat_status leat_channel_ask(leat_channel *c, const char *method, leat_outgoing *request,
                              const leat_call_options *options, void **reply_out, size_t *size_out)
 {
-    waiting w = {0};
+    waiting w = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    leat_cancel_watch watch = {.fn = cancel_wait, .arg = &w};
     leat_event_init(&w.done);
     leat_call_options o = options ? *options : (leat_call_options){0};
     o.waits = true;
-    leat_channel_call(c, method, request, &o, on_reply, &w, NULL);
+    pthread_mutex_lock(&w.lock);
+    leat_channel_call(c, method, request, &o, on_reply, &w, &w.call);
+    pthread_mutex_unlock(&w.lock);
+    leat_cancellation_watch(o.cancellation, &watch);
     leat_channel_wait(c, &w.done);
+    leat_cancellation_unwatch(o.cancellation, &watch);
+    pthread_mutex_destroy(&w.lock);
     if (w.status) {
         free(w.reply);
         return w.status;

@@ -88,9 +88,10 @@ typedef void (*leat_reply_fn)(void *arg, leat_status s, const leat_incoming *in)
  * be used for leat_call_cancel until fn begins to run; NULL if it is not wanted. Fails fast with
  * UNAVAILABLE while nobody listens there, unless wait_ready: then a deadline must be set. */
 typedef struct leat_call_options {
-    int64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
-    bool wait_ready;     /* keep trying to connect until the deadline */
-    bool waits;          /* leat_channel_wait comes next, in this thread */
+    int64_t deadline_ns;                    /* CLOCK_MONOTONIC; 0: none */
+    bool wait_ready;                        /* keep trying to connect until the deadline */
+    bool waits;                             /* leat_channel_wait comes next, in this thread */
+    struct leat_cancellation *cancellation; /* of leat_channel_ask: ends the wait */
 } leat_call_options;
 void leat_channel_call(leat_channel *c, const char *method, leat_outgoing *request,
                        const leat_call_options *options, leat_reply_fn fn, void *arg,

@@ -1,12 +1,12 @@
-/* cancellation.c -- ends runs from another thread. */
+/* cancellation.c -- ends runs, and other waits, from another thread. */
 #include <stdlib.h>
 
 #include "core/alloc.h"
 #include "runtime/session_int.h"
 
 struct leat_cancellation {
-    pthread_mutex_t lock; /* guards what follows; a step's lock comes after it */
-    leat_live_step *steps;
+    pthread_mutex_t lock; /* guards what follows; a step's lock, and those of calls, come after it */
+    leat_cancel_watch *watches;
     bool cancelled;
 };
 
@@ -25,45 +25,66 @@ void leat_cancellation_free(leat_cancellation *c)
     free(c);
 }
 
-static void cancel(leat_live_step *l)
-{
-    leat_step_fail(&l->step, leat_error(CANCELLED, "The run was cancelled"));
-}
-
 void leat_cancel_runs(leat_cancellation *c)
 {
     pthread_mutex_lock(&c->lock);
     c->cancelled = true;
-    for (leat_live_step *l = c->steps; l; l = l->cancel_next)
-        cancel(l);
+    for (leat_cancel_watch *w = c->watches; w; w = w->next)
+        w->fn(w->arg);
     pthread_mutex_unlock(&c->lock);
+}
+
+bool leat_is_cancelled(leat_cancellation *c)
+{
+    if (!c)
+        return false;
+    pthread_mutex_lock(&c->lock);
+    bool yes = c->cancelled;
+    pthread_mutex_unlock(&c->lock);
+    return yes;
+}
+
+void leat_cancellation_watch(leat_cancellation *c, leat_cancel_watch *w)
+{
+    if (!c)
+        return;
+    pthread_mutex_lock(&c->lock);
+    w->prev = NULL;
+    w->next = c->watches;
+    if (c->watches)
+        c->watches->prev = w;
+    c->watches = w;
+    if (c->cancelled)
+        w->fn(w->arg);
+    pthread_mutex_unlock(&c->lock);
+}
+
+void leat_cancellation_unwatch(leat_cancellation *c, leat_cancel_watch *w)
+{
+    if (!c)
+        return;
+    pthread_mutex_lock(&c->lock);
+    if (w->prev)
+        w->prev->next = w->next;
+    else
+        c->watches = w->next;
+    if (w->next)
+        w->next->prev = w->prev;
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void cancel_step(void *arg)
+{
+    leat_step_fail(arg, leat_error(CANCELLED, "The run was cancelled"));
 }
 
 void leat_cancellation_join(leat_cancellation *c, leat_live_step *l)
 {
-    if (!c)
-        return;
-    pthread_mutex_lock(&c->lock);
-    l->cancel_prev = NULL;
-    l->cancel_next = c->steps;
-    if (c->steps)
-        c->steps->cancel_prev = l;
-    c->steps = l;
-    if (c->cancelled)
-        cancel(l);
-    pthread_mutex_unlock(&c->lock);
+    l->cancel = (leat_cancel_watch){.fn = cancel_step, .arg = &l->step};
+    leat_cancellation_watch(c, &l->cancel);
 }
 
 void leat_cancellation_part(leat_cancellation *c, leat_live_step *l)
 {
-    if (!c)
-        return;
-    pthread_mutex_lock(&c->lock);
-    if (l->cancel_prev)
-        l->cancel_prev->cancel_next = l->cancel_next;
-    else
-        c->steps = l->cancel_next;
-    if (l->cancel_next)
-        l->cancel_next->cancel_prev = l->cancel_prev;
-    pthread_mutex_unlock(&c->lock);
+    leat_cancellation_unwatch(c, &l->cancel);
 }

@@ -7,10 +7,17 @@
 #include "runtime/plan.h"
 
 /* A step under way, so that closing the session can end it. */
+/* Who is to be told when a leat_cancellation is cancelled: fn(arg), once. */
+typedef struct leat_cancel_watch {
+    void (*fn)(void *arg);
+    void *arg;
+    struct leat_cancel_watch *next, *prev;
+} leat_cancel_watch;
+
 typedef struct leat_live_step {
     leat_step step;
-    struct leat_live_step *next, *prev;               /* of the session's */
-    struct leat_live_step *cancel_next, *cancel_prev; /* of a leat_cancellation's */
+    struct leat_live_step *next, *prev; /* of the session's */
+    leat_cancel_watch cancel;
 } leat_live_step;
 
 /* Another kind of session than those that are driven from this process. */
@@ -65,6 +72,11 @@ void leat_session_delist(leat_session *s, leat_live_step *l);
 leat_status leat_feed_check(leat_out x, const leat_tensor *t) LEAT_MUST_CHECK;
 
 /* cancellation.c; c may be NULL. */
+/* Tells w at once if c was cancelled before. After unwatch fn does not run any more, and is not
+ * running. c may be NULL. */
+void leat_cancellation_watch(leat_cancellation *c, leat_cancel_watch *w);
+void leat_cancellation_unwatch(leat_cancellation *c, leat_cancel_watch *w);
+/* Ends a step so. */
 void leat_cancellation_join(leat_cancellation *c, leat_live_step *l);
 void leat_cancellation_part(leat_cancellation *c, leat_live_step *l);
 leat_metadata *leat_metadata_of(leat_trace *t); /* takes t */

@@ -7,9 +7,10 @@
 /* One run. The arrays are used again by the next one. */
 struct leat_run_context {
     leat_session *session;
-    double max_wait_secs; /* for hooks that wait */
-    bool stop;            /* somebody asked for it */
-    leat_feed *feeds;     /* the user's, then the hooks', whose values are counted */
+    double max_wait_secs;             /* for hooks that wait */
+    leat_cancellation *asked_to_stop; /* ends their waits; may be NULL */
+    bool stop;                        /* somebody asked for it */
+    leat_feed *feeds;                 /* the user's, then the hooks', whose values are counted */
     int n_feeds, cap_feeds, n_user_feeds;
     leat_fetch *fetches; /* likewise; the hooks' point into values */
     int n_fetches, cap_fetches, n_user_fetches;

@@ -169,6 +169,9 @@ static leat_status waiter_before(leat_hook *h, leat_run_context *c)
                      "it is %" PRId64 ". Check that the chief and the workers before this one "
                      "train, or set max_wait_secs higher",
                      now - began, p->until, step);
+        LEAT_REQUIRE(!leat_is_cancelled(c->asked_to_stop), CANCELLED,
+                     "Asked to stop, after %.1f secs of waiting for global step %" PRId64,
+                     now - began, p->until);
         if (now >= log_at) {
             LEAT_LOG(INFO,
                      "Waiting for global step %" PRId64

@@ -111,7 +111,9 @@ leat_status leat_monitored_open_with(leat_graph *g, const leat_monitored_options
     if (o->scaffold)
         ms->maker.scaffold = *o->scaffold;
     ms->maker.max_wait_secs = o->max_wait_secs > 0 ? o->max_wait_secs : 7200;
+    ms->maker.stop = o->stop;
     ms->run.max_wait_secs = ms->maker.max_wait_secs;
+    ms->run.asked_to_stop = o->stop;
     ms->cancellation = leat_cancellation_new();
     if (o->checkpoint_dir && ms->chief) {
         ms->checkpoint_dir = leat_xstrdup(o->checkpoint_dir);
@@ -199,11 +201,26 @@ static void give_up(leat_monitored *ms, leat_status e)
     ms->cancellation = leat_cancellation_new();
 }
 
+/* By itself: whoever asks from outside may do so just before a run. */
+static bool has_stopped(leat_monitored *ms)
+{
+    if (ms->stop)
+        return true;
+    if (!ms->session || !leat_coordinator_should_stop(ms->coord))
+        return false;
+    leat_status e = leat_coordinator_status(ms->coord);
+    bool preempted = leat_is_preemption(e);
+    if (preempted)
+        give_up(ms, e); /* the next run makes another */
+    leat_status_free(e);
+    return !preempted;
+}
+
 leat_status leat_monitored_run(leat_monitored *ms, leat_feeds feeds, leat_fetches fetches,
                                leat_targets targets)
 {
     double failing = 0;
-    LEAT_REQUIRE(!leat_monitored_should_stop(ms), FAILED_PRECONDITION,
+    LEAT_REQUIRE(!has_stopped(ms), FAILED_PRECONDITION,
                  "Run called even after should_stop requested.");
     for (;;) {
         leat_status e = ms->session ? NULL : leat_monitored_create(ms);
@@ -211,7 +228,7 @@ leat_status leat_monitored_run(leat_monitored *ms, leat_feeds feeds, leat_fetche
             e = root_cause(ms, run_with_hooks(ms, feeds, fetches, targets));
         leat_run_context_clear(&ms->run);
         double now = leat_now();
-        if (!e || !leat_is_preemption(e) ||
+        if (!e || !leat_is_preemption(e) || leat_is_cancelled(ms->maker.stop) ||
             (failing > 0 && now - failing > ms->maker.max_wait_secs)) {
             ms->failed |= e && leat_status_code(e) != LEAT_OUT_OF_RANGE;
             ms->stop |= e != NULL;
@@ -225,16 +242,7 @@ leat_status leat_monitored_run(leat_monitored *ms, leat_feeds feeds, leat_fetche
 
 bool leat_monitored_should_stop(leat_monitored *ms)
 {
-    if (ms->stop)
-        return true;
-    if (!ms->session || !leat_coordinator_should_stop(ms->coord))
-        return false;
-    leat_status e = leat_coordinator_status(ms->coord);
-    bool preempted = leat_is_preemption(e);
-    if (preempted)
-        give_up(ms, e); /* the next run makes another */
-    leat_status_free(e);
-    return !preempted;
+    return leat_is_cancelled(ms->maker.stop) || has_stopped(ms);
 }
 
 leat_session *leat_monitored_session(leat_monitored *ms)

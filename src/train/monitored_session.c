@@ -31,7 +31,8 @@ leat_status leat_monitored_create(leat_monitored *ms)
             return NULL;
         leat_status_free(leat_monitored_drop(ms));
         double waited = leat_now() - began;
-        if (!leat_is_preemption(e) || waited > ms->maker.max_wait_secs)
+        if (!leat_is_preemption(e) || waited > ms->maker.max_wait_secs ||
+            leat_is_cancelled(ms->maker.stop))
             return e;
         LEAT_LOG(INFO,
                  "A task went away while a session was being created, %.1f s ago; trying again: %s",

@@ -47,10 +47,21 @@ static wait wait_begin(const leat_session_maker *m, const char *role)
                   .role = role};
 }
 
-static double left(const wait *w)
+static int64_t left_ms(const wait *w)
 {
     double secs = w->deadline - leat_now();
-    return secs > 0.001 ? secs : 0.001;
+    return (int64_t)((secs > 0.001 ? secs : 0.001) * 1000) + 1;
+}
+
+static leat_run_options run_options(const wait *w)
+{
+    return (leat_run_options){.timeout_ms = left_ms(w), .cancellation = w->m->stop};
+}
+
+static const char *place_of(const wait *w)
+{
+    const char *target = w->m->config.target;
+    return target && *target ? target : "this process";
 }
 
 /* Sleeps a little longer each time. Fails when the time is over. What is missing is said by an
@@ -58,13 +69,12 @@ static double left(const wait *w)
 static leat_status wait_more(wait *w, leat_status e, const char *missing)
 {
     double now = leat_now();
-    const char *why = e ? leat_status_message(e) : missing, *target = w->m->config.target;
+    const char *why = e ? leat_status_message(e) : missing;
     if (now >= w->deadline)
         return leat_error(DEADLINE_EXCEEDED,
                           "Session was not ready after waiting %.0f secs. The %s on %s was waiting "
                           "for this: %s. %s, or set max_wait_secs higher",
-                          w->m->max_wait_secs, w->role, target && *target ? target : "this process",
-                          why,
+                          w->m->max_wait_secs, w->role, place_of(w), why,
                           e ? "Check that the task runs and can be reached"
                             : "The chief initialises the model: check that it runs, with the same "
                               "cluster and variables");
@@ -82,7 +92,8 @@ static leat_status open_session(const wait *w, leat_session **out)
 {
     leat_session_options o = w->m->config;
     const char *const *tasks = NULL;
-    o.open_timeout_ms = (int64_t)(left(w) * 1000) + 1;
+    o.open_timeout_ms = left_ms(w);
+    o.cancellation = w->m->stop;
     if (!o.device_filters && o.target && o.target[0])
         o.device_filters = tasks = leat_graph_tasks(w->m->g);
     leat_status e = leat_session_open_with(w->m->g, &o, out);
@@ -94,6 +105,18 @@ static leat_status open_session(const wait *w, leat_session **out)
 static bool passing(leat_status s)
 {
     return leat_is_preemption(s) || leat_status_code(s) == LEAT_DEADLINE_EXCEEDED;
+}
+
+/* Takes e, which is what the wait was for. */
+static leat_status stopped(const wait *w, leat_status e, const char *missing)
+{
+    leat_status s = leat_error(CANCELLED,
+                               "Asked to stop, after the %s on %s had waited for %.1f secs for "
+                               "this: %s",
+                               w->role, place_of(w), leat_now() - w->began,
+                               e ? leat_status_message(e) : missing);
+    leat_status_free(e);
+    return s;
 }
 
 /* ---- Is it ready ---- */
@@ -113,22 +136,21 @@ static char *names_text(const leat_tensor *t)
     return leat_strbuf_take(&b);
 }
 
-static leat_status run_op(leat_session *s, leat_out op, leat_feeds feeds, double timeout_secs)
+static leat_status run_op(const wait *w, leat_session *s, leat_out op, leat_feeds feeds)
 {
-    leat_run_options o = {.timeout_ms = (int64_t)(timeout_secs * 1000) + 1};
+    leat_run_options o = run_options(w);
     return op.node ? leat_session_run_with(s, &o, feeds, LEAT_NO_FETCH, LEAT_TARGET(op)) : NULL;
 }
 
-leat_status leat_session_ready(leat_session *s, leat_out op, double timeout_secs,
+leat_status leat_session_ready(leat_session *s, leat_out op, const leat_run_options *o,
                                char **why_not_out)
 {
     *why_not_out = NULL;
     if (!op.node)
         return NULL;
     leat_tensor *names = NULL;
-    leat_run_options o = {.timeout_ms = (int64_t)(timeout_secs * 1000) + 1};
     leat_status e =
-        leat_session_run_with(s, &o, LEAT_NO_FEED, LEAT_FETCH({op, &names}), LEAT_NO_TARGET);
+        leat_session_run_with(s, o, LEAT_NO_FEED, LEAT_FETCH({op, &names}), LEAT_NO_TARGET);
     if (!e) {
         *why_not_out = names_text(names);
         leat_tensor_unref(names);
@@ -142,6 +164,12 @@ leat_status leat_session_ready(leat_session *s, leat_out op, double timeout_secs
     return NULL;
 }
 
+static leat_status ready(const wait *w, leat_session *s, leat_out op, char **why_not)
+{
+    leat_run_options o = run_options(w);
+    return leat_session_ready(s, op, &o, why_not);
+}
+
 /* Runs the local initialisation if the model is ready for it. */
 static leat_status local_init(const wait *w, leat_session *s, char **why_not)
 {
@@ -149,11 +177,11 @@ static leat_status local_init(const wait *w, leat_session *s, char **why_not)
     *why_not = NULL;
     if (!f->local_init_op.node)
         return NULL;
-    LEAT_TRY(leat_session_ready(s, f->ready_for_local_init_op, left(w), why_not));
+    LEAT_TRY(ready(w, s, f->ready_for_local_init_op, why_not));
     if (*why_not)
         return NULL;
     LEAT_LOG(INFO, "Running local_init_op.");
-    LEAT_TRY(run_op(s, f->local_init_op, LEAT_NO_FEED, left(w)));
+    LEAT_TRY(run_op(w, s, f->local_init_op, LEAT_NO_FEED));
     LEAT_LOG(INFO, "Done running local_init_op.");
     return NULL;
 }
@@ -180,7 +208,7 @@ static leat_status is_live(const wait *w, leat_session *s, const char *checkpoin
     *live = false;
     if (!f->ready_for_local_init_op.node || (!w->m->keep_live && saved < 0))
         return NULL;
-    LEAT_TRY(leat_session_ready(s, f->ready_for_local_init_op, left(w), &missing));
+    LEAT_TRY(ready(w, s, f->ready_for_local_init_op, &missing));
     *live = !missing;
     free(missing);
     if (!*live || saved < 0)
@@ -223,7 +251,7 @@ static leat_status initialize(const wait *w, leat_session *s)
         return e;
     LEAT_REQUIRE(f->init_op.node || f->init_fn || f->local_init_op.node, FAILED_PRECONDITION,
                  "Model is not initialized and no init_op or init_fn or local_init_op was given");
-    LEAT_TRY(run_op(s, f->init_op, f->init_feeds, left(w)));
+    LEAT_TRY(run_op(w, s, f->init_op, f->init_feeds));
     return f->init_fn ? f->init_fn(f->init_arg, s) : NULL;
 }
 
@@ -246,7 +274,7 @@ static leat_status prepare(const wait *w, leat_session *s)
                        name_of(f->init_op), why);
     free(why);
     LEAT_TRY(e);
-    LEAT_TRY(leat_session_ready(s, f->ready_op, left(w), &why));
+    LEAT_TRY(ready(w, s, f->ready_op, &why));
     if (why)
         e = leat_error(FAILED_PRECONDITION,
                        "Init operations did not make model ready.  Init op: %s, local_init_op: %s, "
@@ -270,6 +298,8 @@ leat_status leat_session_prepare(const leat_session_maker *m, leat_session **ses
         }
         if (s)
             leat_session_close(s);
+        if (leat_is_cancelled(m->stop))
+            return stopped(&w, e, NULL);
         if (!passing(e))
             return e;
         leat_status more = wait_more(&w, e, NULL);
@@ -284,7 +314,7 @@ leat_status leat_session_prepare(const leat_session_maker *m, leat_session **ses
 static leat_status try_ready(wait *w, leat_session *s, char **why)
 {
     LEAT_TRY(local_init(w, s, why));
-    return *why ? NULL : leat_session_ready(s, w->m->scaffold.ready_op, left(w), why);
+    return *why ? NULL : ready(w, s, w->m->scaffold.ready_op, why);
 }
 
 leat_status leat_session_wait(const leat_session_maker *m, leat_session **session_out)
@@ -300,9 +330,15 @@ leat_status leat_session_wait(const leat_session_maker *m, leat_session **sessio
             *session_out = s;
             return NULL;
         }
-        if (e && s) { /* what it was opened on may have gone */
+        bool stop = leat_is_cancelled(m->stop);
+        if (s && (e || stop)) { /* what it was opened on may have gone */
             leat_session_close(s);
             s = NULL;
+        }
+        if (stop) {
+            e = stopped(&w, e, why);
+            free(why);
+            return e;
         }
         if (e && !passing(e)) {
             free(why);

@@ -16,6 +16,7 @@ typedef struct leat_session_maker {
     leat_scaffold scaffold;     /* finished */
     const char *checkpoint_dir; /* NULL: nothing is restored */
     double max_wait_secs;
+    leat_cancellation *stop; /* ends the waits with CANCELLED; may be NULL */
     bool keep_live; /* a model whose variables all have values is taken as it is, even if there is
                        no checkpoint to tell that it is the same */
 } leat_session_maker;
@@ -30,7 +31,7 @@ leat_status leat_session_wait(const leat_session_maker *m,
 
 /* What an op of names says: NULL if there are none, else "Variables not initialized: w, b", to be
  * freed with free(). A NULL node gives none. */
-leat_status leat_session_ready(leat_session *s, leat_out op, double timeout_secs,
+leat_status leat_session_ready(leat_session *s, leat_out op, const leat_run_options *o,
                                char **why_not_out) LEAT_MUST_CHECK;
 
 /* graph_tasks.c: the tasks that nodes ask for, "/job:ps/task:0", as a NULL-ended list; NULL if

@@ -42,6 +42,7 @@ static void copy_options(leat_supervisor *sv, const leat_supervisor_options *o)
     if (o->scaffold)
         sv->maker.scaffold = *o->scaffold;
     sv->maker.max_wait_secs = o->max_wait_secs > 0 ? o->max_wait_secs : 7200;
+    sv->maker.stop = o->stop;
     sv->o.stop_grace_secs = o->stop_grace_secs > 0 ? o->stop_grace_secs : 120;
     if (o->save_model_secs == 0)
         sv->o.save_model_secs = 600;

@@ -9,10 +9,15 @@
 #include "train/hook_int.h"
 #include "train/session_manager.h"
 
+static leat_run_options run_options(const leat_sync_run *r, double secs)
+{
+    return (leat_run_options){.timeout_ms = (int64_t)(secs * 1000) + 1, .cancellation = r->quiet};
+}
+
 leat_status leat_sync_do(leat_sync_run *r, leat_feeds feeds, leat_fetches fetches, leat_out op,
                          double secs)
 {
-    leat_run_options o = {.timeout_ms = (int64_t)(secs * 1000) + 1, .cancellation = r->quiet};
+    leat_run_options o = run_options(r, secs);
     return leat_session_run_with(r->session, &o, feeds, fetches,
                                  op.node ? LEAT_TARGET(op) : LEAT_NO_TARGET);
 }
@@ -39,7 +44,8 @@ static leat_status initialize(leat_sync_run *r, leat_out tokens)
     leat_sync *y = r->y;
     leat_out op = r->chief ? y->chief_init : y->local_init;
     char *why = NULL;
-    LEAT_TRY(leat_session_ready(r->session, y->ready_for_local_init, r->max_wait_secs, &why));
+    leat_run_options o = run_options(r, r->max_wait_secs);
+    LEAT_TRY(leat_session_ready(r->session, y->ready_for_local_init, &o, &why));
     leat_status e = NULL;
     if (why)
         e = leat_error(FAILED_PRECONDITION,

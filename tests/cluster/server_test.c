@@ -293,9 +293,58 @@ static void waiting_threads(void)
     pair_stop(&p);
 }
 
+static void *cancel_soon(void *cancellation)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    leat_cancel_runs(cancellation);
+    return NULL;
+}
+
+/* Whoever waits for a task that is not there can be told to stop: a session on a server of this
+ * process, on one elsewhere, and those that make a model ready. */
+static void stops_waiting(void)
+{
+    pair p;
+    pair_start(&p);
+    char there[64], gone[64];
+    snprintf(there, sizeof(there), "%s", leat_server_target(p.worker));
+    snprintf(gone, sizeof(gone), "%s", leat_server_target(p.ps));
+    leat_server_free(p.ps);
+    leat_graph *g = leat_graph_new();
+    leat_out w;
+    leat_with_device(g, "/job:ps/task:0") w = leat_variable(g, "w", leat_scalar(g, LEAT_FLOAT, 2));
+    CHECK(w.node && leat_global_step(g).node);
+    for (int i = 0; i < 5; i++) {
+        leat_cancellation *stop = leat_cancellation_new();
+        pthread_t thread;
+        leat_session *s = NULL;
+        leat_monitored *ms = NULL;
+        leat_supervisor *sv = NULL;
+        pthread_create(&thread, NULL, cancel_soon, stop);
+        if (i < 2) {
+            CHECK_ERROR(leat_session_open(g, &s, .target = i ? gone : there, .cancellation = stop),
+                        CANCELLED, "");
+        } else if (i < 4) {
+            CHECK_ERROR(
+                leat_monitored_open(g, &ms, .master = there, .is_chief = i == 2, .stop = stop),
+                CANCELLED, gone + strlen("grpc://"));
+        } else {
+            CHECK_OK(leat_supervisor_open(g, &sv, .is_chief = true, .stop = stop));
+            CHECK_ERROR(leat_supervisor_session(sv, there, &s), CANCELLED,
+                        "Asked to stop, after the chief on grpc://");
+            CHECK_OK(leat_supervisor_close(sv));
+        }
+        pthread_join(thread, NULL);
+        leat_cancellation_free(stop);
+    }
+    leat_graph_free(g);
+    leat_server_free(p.worker);
+}
+
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"one_task", one_task}, {"two_tasks", two_tasks},
                {"loop_over_tasks", loop_over_tasks}, {"failing_task", failing_task},
-               {"remote_session", remote_session}, {"waiting_threads", waiting_threads});
+               {"remote_session", remote_session}, {"waiting_threads", waiting_threads},
+               {"stops_waiting", stops_waiting});
 }

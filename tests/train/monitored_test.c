@@ -292,6 +292,30 @@ static void waits_for_step(void)
     leat_graph_free(m.g);
 }
 
+/* Asked to stop from outside: hooks that wait do so no longer, a run may still come, then it is
+ * time. */
+static void asked_to_stop(void)
+{
+    model m = build();
+    leat_monitored *ms = NULL;
+    leat_cancellation *stop = leat_cancellation_new();
+    CHECK_OK(leat_monitored_open(m.g, &ms, .stop = stop));
+    CHECK(!leat_monitored_should_stop(ms));
+    leat_cancel_runs(stop);
+    CHECK_OK(run(ms, &m)); /* begun before anybody could know */
+    CHECK(leat_monitored_should_stop(ms));
+    CHECK_OK(leat_monitored_close(ms));
+    leat_cancellation_free(stop);
+    stop = leat_cancellation_new();
+    CHECK_OK(leat_monitored_open(m.g, &ms, .stop = stop,
+                                 .hooks = (leat_hook *[]){leat_global_step_waiter_hook(3), NULL}));
+    leat_cancel_runs(stop);
+    CHECK_ERROR(run(ms, &m), CANCELLED, "of waiting for global step 3");
+    CHECK_OK(leat_monitored_close(ms));
+    leat_cancellation_free(stop);
+    leat_graph_free(m.g);
+}
+
 /* The chief of one replica finds out by itself that rounds are needed. */
 static void synchronous(void)
 {
@@ -317,5 +341,5 @@ int main(int argc, char **argv)
     return RUN(argc, argv, {"order", order}, {"last_step", last_step}, {"nan_loss", nan_loss},
                {"fed_twice", fed_twice}, {"recovers", recovers}, {"begin_fails", begin_fails},
                {"logging", logging}, {"waits", waits}, {"waits_for_step", waits_for_step},
-               {"synchronous", synchronous});
+               {"asked_to_stop", asked_to_stop}, {"synchronous", synchronous});
 }
