@@ -33,6 +33,7 @@ typedef struct leat_op_info {
     leat_arg_info *in, *out;
     leat_attr_info *attrs;
     int n_in, n_out, n_attrs;
+    bool own; /* the library's, not a program's */
 } leat_op_info;
 
 /* The op of this name, or NULL. Thread-safe; what it gives lives for ever. */

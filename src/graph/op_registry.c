@@ -11,6 +11,7 @@
 typedef struct entry {
     const leat_op_def *def;
     leat_op_info *info; /* NULL until parsed */
+    bool own;
 } entry;
 
 static struct {
@@ -23,7 +24,7 @@ static struct {
     leat_status broken; /* what is wrong with a definition of our own */
 } reg = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static leat_status add(const leat_op_def *def)
+static leat_status add(const leat_op_def *def, bool own)
 {
     LEAT_REQUIRE(def->name && def->name[0], INVALID_ARGUMENT, "An op needs a name");
     LEAT_REQUIRE(!leat_map_get(&reg.by_name, def->name), ALREADY_EXISTS,
@@ -34,6 +35,7 @@ static leat_status add(const leat_op_def *def)
                  def->name);
     entry *e = leat_arena_new(&reg.arena, entry);
     e->def = def;
+    e->own = own;
     leat_map_put(&reg.by_name, def->name, e);
     leat_grow(reg.list, reg.n, reg.cap);
     reg.list[reg.n++] = e;
@@ -48,13 +50,16 @@ static void make_ready(void)
     leat_arena_init(&reg.arena);
     for (int i = 0; leat_op_lists[i]; i++)
         for (const leat_op_def *d = leat_op_lists[i]; d->name; d++)
-            reg.broken = leat_status_first(reg.broken, add(d));
+            reg.broken = leat_status_first(reg.broken, add(d, true));
 }
 
 static leat_op_info *parsed(entry *e)
 {
-    if (!e->info)
+    if (!e->info) {
         reg.broken = leat_status_first(reg.broken, leat_op_parse(&reg.arena, e->def, &e->info));
+        if (e->info)
+            e->info->own = e->own;
+    }
     return e->info;
 }
 
@@ -97,7 +102,7 @@ leat_status leat_register_op(const leat_op_def *op)
         return s;
     pthread_mutex_lock(&reg.lock);
     make_ready();
-    s = add(op);
+    s = add(op, false);
     pthread_mutex_unlock(&reg.lock);
     return s;
 }

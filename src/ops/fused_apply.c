@@ -3,13 +3,6 @@
  * element-wise ops, described as in fused_cwise.c. */
 #include <leat/extend.h>
 
-static leat_status shape(leat_infer *c)
-{
-    if (leat_infer_outputs(c) > 0)
-        leat_infer_out(c, 0, leat_infer_in(c, 0));
-    return NULL;
-}
-
 #define INPUTS(vars) vars ", scalars: num_scalars * T, args: num_args * T"
 #define ATTRS                                                                                      \
     "op: string; flag: bool = false; T: {float, double}; num_vars: int >= 1; "                     \
@@ -21,13 +14,12 @@ const leat_op_def leat_ops_fused_apply[] = {
      .inputs = INPUTS("vars: Ref(num_vars * T)"),
      .outputs = "out: Ref(T)",
      .attrs = ATTRS,
-     .shape = shape,
+     .shape = leat_shape_unchanged,
      .grad = leat_grad_missing},
     {.name = "_FusedResourceApply",
      .inputs = INPUTS("vars: num_vars * resource"),
-     .outputs = "",
      .attrs = ATTRS,
-     .shape = shape,
+     .shape = leat_shape_none,
      .grad = leat_grad_missing,
      .flags = LEAT_OP_STATEFUL},
     {0},

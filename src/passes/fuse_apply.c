@@ -17,7 +17,7 @@ static int gradient_of(const leat_node *n)
 {
     const char *op = n->op->def->name;
     bool apply = starts(op, "Apply") || starts(op, "ResourceApply");
-    if (!apply && !starts(op, "AssignAdd") && !starts(op, "AssignSub"))
+    if (!n->op->own || (!apply && !starts(op, "AssignAdd") && !starts(op, "AssignSub")))
         return -1;
     for (int i = 0; i < n->op->n_in; i++) {
         const char *name = n->op->in[i].name;

@@ -3,6 +3,8 @@
  * same bit for bit, errors are those of the ops. */
 #include "passes.h"
 
+#include <leat/extend.h>
+
 #include "graph/op_info.h"
 
 static bool starts(const char *s, const char *with)
@@ -21,8 +23,9 @@ static bool takes_rows(const leat_op_info *op)
 static bool is_update(const leat_op_info *op)
 {
     const char *name = op->def->name;
-    return ((starts(name, "Apply") || starts(name, "ResourceApply")) && !takes_rows(op)) ||
-           starts(name, "AssignAdd") || starts(name, "AssignSub");
+    return op->own &&
+           (((starts(name, "Apply") || starts(name, "ResourceApply")) && !takes_rows(op)) ||
+            starts(name, "AssignAdd") || starts(name, "AssignSub"));
 }
 
 static int fused_in(leat_graph *g, leat_out target)
@@ -154,6 +157,15 @@ static void not_these(void)
     CHECK_INT(fused_in(g, other), 0); /* the value is used twice */
     leat_out one = leat_op(g, "AssignAdd", leat_in(ref), leat_in(leat_neg(x)));
     CHECK_INT(fused_in(g, one), 1); /* a single op is taken */
+    static const leat_op_def mine = {.name = "ApplyMine",
+                                     .inputs = "var: Ref(T), grad: T",
+                                     .outputs = "out: Ref(T)",
+                                     .attrs = "T: {float}",
+                                     .shape = leat_shape_unchanged,
+                                     .grad = leat_grad_missing};
+    CHECK_OK(leat_register_op(&mine));
+    leat_out theirs = leat_op(g, "ApplyMine", leat_in(ref), leat_in(leat_neg(leat_exp(x))));
+    CHECK_INT(fused_in(g, theirs), 0); /* a program's own op: only it knows what that does */
     leat_graph_free(g);
 }
 
