@@ -38,23 +38,36 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Adds n tasks on ports that are free. All ports are held until they are known, so they differ. */
+/* A port that is free, another one each time; from below the range that outgoing connections get
+ * theirs from, so that none of these takes it before its task listens. */
+static int free_port(void)
+{
+    enum { FIRST = 20000, COUNT = 12000 };
+    static int next;
+    if (!next)
+        next = (int)(getpid() * 37L % COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        int port = FIRST + next++ % COUNT, fd = socket(AF_INET, SOCK_STREAM, 0);
+        struct sockaddr_in a = {.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)port),
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        bool free = fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0;
+        if (fd >= 0)
+            close(fd);
+        if (free)
+            return port;
+    }
+    fprintf(stderr, "no port is free\n");
+    exit(1);
+}
+
 static void add_tasks(const char *job, int n)
 {
-    int sockets[MOST];
     for (int i = 0; i < n; i++) {
-        struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        socklen_t len = sizeof(a);
         char address[64];
-        sockets[i] = socket(AF_INET, SOCK_STREAM, 0);
-        if (bind(sockets[i], (struct sockaddr *)&a, len) ||
-            getsockname(sockets[i], (struct sockaddr *)&a, &len))
-            exit(1);
-        snprintf(address, sizeof(address), "127.0.0.1:%d", ntohs(a.sin_port));
+        snprintf(address, sizeof(address), "127.0.0.1:%d", free_port());
         LEAT_DIE_ON_ERROR(leat_cluster_add(cluster, job, address));
     }
-    for (int i = 0; i < n; i++)
-        close(sockets[i]);
 }
 
 static leat_server *serve(const char *job, int task)
