@@ -57,8 +57,8 @@ typedef struct task { /* which one this process is */
 /* From the flags, else from the environment, else from the default addresses. Borrows f's texts. */
 leat_status task_find(const char *program, const task_flags *f, task *t) LEAT_MUST_CHECK;
 /* From now on SIGTERM and SIGINT end the task: a ps stops its server, steps under way have their
- * time of grace; a worker that gives t->stop to its session does no further step, and is ended if it has
- * not come to its end in that time. Starts the server, unless the task has one elsewhere already. */
+ * time of grace; a worker that gives t->stop to its session does no further step, and is ended if
+ * it has not come to its end in that time. Starts the server, unless the task has one elsewhere. */
 leat_status task_start(task *t, bool has_server) LEAT_MUST_CHECK;
 void task_stop(task *t); /* the server, and the thread that waits for signals */
 void task_release(task *t);

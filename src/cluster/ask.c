@@ -45,12 +45,14 @@ static void answered(void *arg, leat_status s, const leat_incoming *in)
 
 static void say_who(leat_round *r, const char *what)
 {
-    pthread_mutex_lock(&r->lock);
-    for (int i = 0; i < r->n; i++)
-        if (r->q[i].call)
+    for (int i = 0; i < r->n; i++) {
+        pthread_mutex_lock(&r->lock); /* not while a program's log function runs */
+        bool waits = r->q[i].call != NULL;
+        pthread_mutex_unlock(&r->lock);
+        if (waits)
             LEAT_LOG(WARNING, "%s still waiting for response from worker: %s at %s", what,
                      r->q[i].peer->name, r->q[i].peer->address);
-    pthread_mutex_unlock(&r->lock);
+    }
 }
 
 static void cancel_round(void *arg)

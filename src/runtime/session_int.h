@@ -6,7 +6,6 @@
 
 #include "runtime/plan.h"
 
-/* A step under way, so that closing the session can end it. */
 /* Who is to be told when a leat_cancellation is cancelled: fn(arg), once. */
 typedef struct leat_cancel_watch {
     void (*fn)(void *arg);
@@ -14,6 +13,7 @@ typedef struct leat_cancel_watch {
     struct leat_cancel_watch *next, *prev;
 } leat_cancel_watch;
 
+/* A step under way, so that closing the session can end it. */
 typedef struct leat_live_step {
     leat_step step;
     struct leat_live_step *next, *prev; /* of the session's */
@@ -71,9 +71,8 @@ void leat_session_enlist(leat_session *s, leat_live_step *l);
 void leat_session_delist(leat_session *s, leat_live_step *l);
 leat_status leat_feed_check(leat_out x, const leat_tensor *t) LEAT_MUST_CHECK;
 
-/* cancellation.c; c may be NULL. */
-/* Tells w at once if c was cancelled before. After unwatch fn does not run any more, and is not
- * running. c may be NULL. */
+/* cancellation.c; c may be NULL. Watching tells w at once if c was cancelled before; after unwatch
+ * fn does not run any more, and is not running. */
 void leat_cancellation_watch(leat_cancellation *c, leat_cancel_watch *w);
 void leat_cancellation_unwatch(leat_cancellation *c, leat_cancel_watch *w);
 /* Ends a step so. */

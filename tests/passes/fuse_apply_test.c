@@ -236,8 +236,48 @@ static void refused(void)
     }
 }
 
+/* A graph from outside may have any such node: what does not fit is refused, by name. */
+static void from_outside(void)
+{
+    static const struct {
+        const char *fused, *op, *words;
+    } cases[] = {
+        {"_FusedApply", "MatMul", "_FusedApply does not know how to apply 'MatMul'"},
+        {"_FusedApply", "ApplyNothing", "does not know how to apply 'ApplyNothing'"},
+        {"_FusedApply", "ApplyMomentum", "_FusedApply has not the inputs of ApplyMomentum"},
+        {"_FusedApply", "SparseApplyAdagrad", "has not the inputs of SparseApplyAdagrad"},
+        {"_FusedApply", "AssignAddVariableOp", "has not the inputs of AssignAddVariableOp"},
+        {"_FusedResourceApply", "AssignAdd", "has not the inputs of AssignAdd"},
+        {"_FusedApply", "AssignAdd", NULL},
+    };
+    const char *const steps[] = {"Neg"};
+    const int64_t operands[] = {0, -1};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        leat_graph *g = leat_graph_new();
+        leat_out v = leat_variable(g, "v", ramp(g, LEAT_FLOAT, leat_shape(4), 1, 1),
+                                   .use_resource = cases[i].fused[6] == 'R'),
+                 ref = leat_variable_ref(v), x = ramp(g, LEAT_FLOAT, leat_shape(4), 0, 1);
+        leat_out node =
+            leat_op(g, cases[i].fused, leat_ins(&ref, 1), leat_ins(NULL, 0), leat_ins(&x, 1),
+                    leat_attr_string("op", cases[i].op), leat_attr_strings("ops", steps, 1),
+                    leat_attr_ints("operands", operands, 2));
+        leat_session *s;
+        CHECK_OK(leat_graph_status(g));
+        CHECK_OK(leat_session_open(g, &s));
+        CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH,
+                                  LEAT_TARGET(leat_global_variables_initializer(g))));
+        if (cases[i].words)
+            CHECK_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(node)),
+                        INVALID_ARGUMENT, cases[i].words);
+        else
+            CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(node)));
+        leat_session_close(s);
+        leat_graph_free(g);
+    }
+}
+
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"every_op", every_op}, {"not_these", not_these}, {"in_order", in_order},
-               {"refused", refused});
+               {"refused", refused}, {"from_outside", from_outside});
 }
