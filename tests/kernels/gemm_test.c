@@ -1,7 +1,8 @@
 /* gemm_test.c -- products of matrices against sums in double, over odd shapes, transposes,
  * leading dimensions and epilogues; the same bits from one thread and from three; nothing read or
- * written outside the matrices (each is its own allocation, so that ASan sees it). */
-#include "kernels/cpu/gemm.h"
+ * written outside the matrices (each is its own allocation, so that ASan sees it); the same bits
+ * whether zeros are left out or not. */
+#include "kernels/cpu/gemm_int.h"
 #include "test.h"
 
 #include <pthread.h>
@@ -357,6 +358,92 @@ static void not_numbers(void)
     }
 }
 
+/* A product whose left matrix has so many elements in a thousand that are not zero, and the same in
+ * pieces of C that are too narrow for zeros to be left out: the same bits. */
+static void check_sparse(const shape *s, int filled, const leat_gemm_epilogue *given)
+{
+    const int64_t rows = s->ta ? s->k : s->m, cols = s->ta ? s->m : s->k;
+    float *a = random_matrix(LEAT_FLOAT, rows, cols, lda(s));
+    float *b = random_matrix(LEAT_FLOAT, s->k, s->n, ldb(s));
+    float *before = random_matrix(LEAT_FLOAT, s->m, s->n, ldc(s));
+    float *bias = random_matrix(LEAT_FLOAT, 1, s->n, s->n);
+    for (int64_t i = 0; i < rows * lda(s) - s->pad; i++)
+        if (i * 7919 % 1000 >= filled)
+            a[i] = i % 2 ? 0.0f : -0.0f;
+    const size_t bytes = (size_t)((s->m - 1) * ldc(s) + s->n) * sizeof(float);
+    float *c[3];
+    leat_dtype t = LEAT_FLOAT;
+    leat_gemm_epilogue e = *given;
+    e.arg = &t;
+    for (int i = 0; i < 3; i++)
+        c[i] = memcpy(malloc(bytes), before, bytes);
+    if (e.bias)
+        e.bias = bias;
+    for (int i = 0; i < 2; i++)
+        leat_gemm_f32(i ? pool : NULL, s->ta, s->tb, s->m, s->n, s->k, a, lda(s), b, ldb(s), c[i],
+                      ldc(s), &e);
+    for (int64_t j = 0, w; j < s->n; j += w) {
+        w = s->n - j == 17 ? 15 : s->n - j < 16 ? s->n - j : 16; /* one column would be a line */
+        if (e.bias)
+            e.bias = bias + j;
+        leat_gemm_f32(NULL, s->ta, s->tb, s->m, w, s->k, a, lda(s), b + j, ldb(s), c[2] + j, ldc(s),
+                      &e);
+    }
+    CHECK(memcmp(c[0], c[2], bytes) == 0);
+    CHECK(memcmp(c[1], c[2], bytes) == 0);
+    if (s->k <= 512) { /* so that it is one block; that zeros were left out, and nothing else */
+        leat_gemm_call call = {s->ta, s->tb, s->m,   s->n,   s->k,   a,
+                               b,     c[0],  lda(s), ldb(s), ldc(s), e};
+        call.e.bias = e.bias ? bias : NULL;
+        memcpy(c[0], before, bytes);
+        CHECK(leat_gemm_sparse_f32(NULL, 1, &call, s->k) == (filled < 250));
+        if (filled < 250)
+            CHECK(memcmp(c[0], c[2], bytes) == 0);
+    }
+    free(a), free(b), free(before), free(bias), free(c[0]), free(c[1]), free(c[2]);
+}
+
+static void mostly_zeros(void)
+{
+    static const int64_t shapes[][3] = {
+        {100, 100, 784}, {784, 100, 100}, {128, 64, 784}, {64, 500, 300}, {70, 32, 64},
+        {9, 107, 1500},  {300, 1000, 16}, {8, 33, 512},   {40, 49, 1100}, {4100, 35, 8},
+    };
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        for (int way = 0; way < 6; way++) {
+            const leat_gemm_epilogue none = {0};
+            const shape s = {way & 1, 0, shapes[i][0], shapes[i][1], shapes[i][2], way % 3};
+            if ((s.ta ? s.m : s.k) >= 8)
+                check_sparse(&s,
+                             way < 2   ? 0
+                             : way < 4 ? 180
+                                       : 900,
+                             way ? &epilogues[(i + way) % EPILOGUES] : &none);
+        }
+    }
+    for (int columns = 32; columns <= 220; columns++) { /* every width of a piece */
+        const shape s = {columns & 1, 0, 70, columns, 70, columns % 3};
+        check_sparse(&s, 100, &epilogues[columns % EPILOGUES]);
+    }
+}
+
+/* Zero times infinity is not zero, and NaN is none. */
+static void zeros_and_infinity(void)
+{
+    enum { M = 70, N = 40, K = 70 };
+    static float a[M * K], b[K * N], c[M * N];
+    for (int odd = 0; odd < 3; odd++) {
+        memset(a, 0, sizeof(a));
+        for (int i = 0; i < K * N; i++)
+            b[i] = 1;
+        b[5 * N + 3] = odd == 0 ? INFINITY : odd == 1 ? NAN : 1;
+        a[7 * K + 9] = odd == 2 ? NAN : 1;
+        leat_gemm_f32(pool, 0, 0, M, N, K, a, K, b, N, c, N, NULL);
+        for (int i = 0; i < M * N; i++)
+            CHECK((odd < 2 ? i % N == 3 : i / N == 7) ? isnan(c[i]) : c[i] == (i / N == 7));
+    }
+}
+
 static void *without_memory_here(void *arg)
 {
     (void)arg;
@@ -388,7 +475,8 @@ int main(int argc, char **argv)
     int failed =
         RUN(argc, argv, {"small_shapes", small_shapes}, {"large_shapes", large_shapes},
             {"every_epilogue", every_epilogue}, {"other_types", other_types}, {"empty", empty},
-            {"not_numbers", not_numbers}, {"without_memory", without_memory});
+            {"not_numbers", not_numbers}, {"mostly_zeros", mostly_zeros},
+            {"zeros_and_infinity", zeros_and_infinity}, {"without_memory", without_memory});
     leat_pool_free(pool);
     return failed;
 }

@@ -35,25 +35,13 @@ enum {
 };
 #define NS_PER_FLOP 0.01 /* about, of one core */
 
-INLINE int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-/* Where piece i begins if n is cut into `of` pieces as equal as can be, the larger ones first. */
-INLINE int64_t part(int64_t n, int64_t i, int64_t of)
-{
-    return i == of ? n : i ? n / of * i + (i < n % of ? i : n % of) : 0;
-}
-
 /* Rows this many bytes apart fall on the same few sets of a cache. */
 static bool bad_stride(size_t bytes)
 {
     return bytes >= 1024 && bytes % 1024 == 0;
 }
 
-/* ---- Memory for packed copies, kept by each thread until it ends. ---- */
-enum { SCRATCH_A, SCRATCH_B, SCRATCHES };
+/* ---- Memory for packed copies ---- */
 typedef struct scratch_memory {
     void *p[SCRATCHES];
     size_t size[SCRATCHES];
@@ -89,8 +77,7 @@ static void *scratch_grow(int which, size_t size)
     return kept.p[which];
 }
 
-/* At least size bytes, or NULL; valid until this thread asks again. */
-static void *scratch(int which, size_t size)
+void *leat_gemm_scratch(int which, size_t size)
 {
     return size <= kept.size[which] ? kept.p[which] : scratch_grow(which, size);
 }
@@ -153,6 +140,7 @@ static int threads_for(leat_pool *pool, int64_t m, int64_t n, int64_t k)
 #define MASK int32_t
 #define QUAD 4
 #define NAME(x) x##_f32
+#define SPARSE
 #ifdef __AVX__
 #define LOAD_SOME(p, w) _mm256_maskload_ps(p, *(const __m256i_u *)((const int32_t *)some + 8 - (w)))
 #endif
@@ -163,6 +151,7 @@ static int threads_for(leat_pool *pool, int64_t m, int64_t n, int64_t k)
 #undef MASK
 #undef QUAD
 #undef NAME
+#undef SPARSE
 #undef LOAD_SOME
 
 #define T double
@@ -175,3 +164,9 @@ static int threads_for(leat_pool *pool, int64_t m, int64_t n, int64_t k)
 #include "gemm_kernel.inc"
 #include "gemm_vector.inc"
 #include "gemm_drive.inc"
+
+void leat_gemm_transpose_f32(float *to, int64_t ld_to, const float *from, int64_t ld_from,
+                             int64_t rows, int64_t cols)
+{
+    transpose_f32(to, ld_to, from, ld_from, rows, cols);
+}
