@@ -340,6 +340,18 @@ static void quicken_mutexes(void)
         set(IGNORE_CYCLES);
 }
 
+/* At exit OpenSSL frees what it has, while threads of gRPC's may be connecting to a peer, and the
+ * program would die of it. Whoever uses OpenSSL first decides; what is not freed ends with the
+ * process. */
+static void keep_openssl(void)
+{
+    enum { NO_ATEXIT = 0x80000 }; /* OPENSSL_INIT_NO_ATEXIT */
+    int (*init)(uint64_t, const void *);
+    *(void **)&init = dlsym(RTLD_DEFAULT, "OPENSSL_init_crypto");
+    if (init)
+        init(NO_ATEXIT, NULL);
+}
+
 /* What gRPC reads lies in pieces of 64 KB, which are freed as soon as they were copied. malloc
  * would give their pages back to the system each time, and take others for the next ones: half as
  * much time again. It learns from the largest piece that was freed how much to keep. */
@@ -358,6 +370,7 @@ static void start(void)
     setenv("GRPC_DNS_RESOLVER", "native", 0);
     gpr_set_log_function(write_log);
     quicken_mutexes();
+    keep_openssl();
     teach_malloc();
     grpc_init();
     queue = grpc_completion_queue_create_for_next(NULL);
