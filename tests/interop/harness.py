@@ -39,6 +39,9 @@ else:
     TF2 = True
 tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
 
+# More than one: a case that failed is shown, and gets a second try, as the tests of `make test` do.
+TRIES = int(os.environ.get("TRIES") or 1)
+
 _running = set()
 
 
@@ -293,6 +296,16 @@ def _end(cluster):
     return 1 if wrong else 0
 
 
+def _start(jobs):
+    """A cluster. Somebody may have taken a port in the meantime: it gets a second try."""
+    try:
+        return Cluster(**jobs)
+    except RuntimeError as e:
+        print("again %s" % e, flush=True)
+        kill_all()
+        return Cluster(**jobs)
+
+
 def main(words):
     """Runs the cases whose name has one of the words; all without words."""
     cluster, jobs, failed, ran = None, None, 0, 0
@@ -303,15 +316,16 @@ def main(words):
             failed += _end(cluster)
             cluster = None
         if not cluster:
-            cluster, jobs = Cluster(**want), want
+            cluster, jobs = _start(want), want
         else:
             tf.Session.reset(cluster.target(sorted(want)[-1]))
         wrong = _run(fn, cluster, limit)
-        if wrong and any("tf" in kinds for kinds in want.values()):
+        if wrong and (TRIES > 1 or any("tf" in kinds for kinds in want.values())):
             # TensorFlow's servers wedge now and then (so they do among themselves): once more.
             print("again %s %s\n%s" % (version, name, wrong.rstrip()), flush=True)
+            print(cluster.words(), flush=True)
             cluster.stop()
-            cluster = Cluster(**want)
+            cluster = _start(want)
             wrong = _run(fn, cluster, limit)
         ran += 1
         print("%s %s %s %.1f s" % ("FAIL" if wrong else "ok  ", version, name,
