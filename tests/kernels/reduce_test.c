@@ -72,6 +72,41 @@ static void one(const char *name, char op, uint64_t *seed)
     leat_tensor_unref(out);
 }
 
+/* The middle one of three dimensions, of sizes around those at which the work is cut up. */
+static void cut_up(void)
+{
+    static const int64_t outers[] = {1, 2, 33}, alongs[] = {1, 32, 49, 64, 65, 129, 3435},
+                         inners[] = {1, 63, 1024, 2047, 2709, 4096, 4097, 10608};
+    uint64_t seed = 3;
+    for (int i = 0; i < 3 * 7 * 8; i++) {
+        const int64_t outer = outers[i % 3], along = alongs[i / 3 % 7], inner = inners[i / 21];
+        if (outer * along * inner > 12000000)
+            continue;
+        leat_tensor *in[2] = {numbers(leat_shape(outer, along, inner), &seed),
+                              ints((int32_t[]){1}, 1)};
+        for (int threads = 1; threads <= 2; threads++) {
+            leat_tensor *out = NULL;
+            CHECK_OK(run_op("Sum", in, 2, NULL, threads, &out));
+            const float *x = leat_tensor_data(in[0]), *y = leat_tensor_data(out);
+            int64_t wrong = 0;
+            for (int64_t o = 0; o < outer; o++) {
+                for (int64_t c = 0; c < inner; c++) {
+                    double sum = 0;
+                    for (int64_t r = 0; r < along; r++)
+                        sum += x[(o * along + r) * inner + c];
+                    wrong += y[o * inner + c] != sum;
+                }
+            }
+            if (wrong)
+                printf("(%d, %d, %d):\n", (int)outer, (int)along, (int)inner);
+            CHECK_INT(wrong, 0);
+            leat_tensor_unref(out);
+        }
+        leat_tensor_unref(in[0]);
+        leat_tensor_unref(in[1]);
+    }
+}
+
 static void shapes(void)
 {
     uint64_t seed = 7;
@@ -133,6 +168,6 @@ static void errors(void)
 
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"shapes", shapes}, {"precise", precise},
+    return RUN(argc, argv, {"shapes", shapes}, {"cut_up", cut_up}, {"precise", precise},
                {"same_for_all_threads", same_for_all_threads}, {"errors", errors});
 }

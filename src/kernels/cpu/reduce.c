@@ -53,9 +53,10 @@ leat_status leat_reduce_pass(leat_kernel *k, leat_reduce_fn fn, leat_dtype t, co
     p.chunk = along;
     p.chunks = 1;
     leat_tensor *parts = NULL;
-    if (outer * p.tiles < 32 && along * p.tile >= 2 * PART) {
-        p.chunk = PART / p.tile > 64 ? PART / p.tile : 64;
-        p.chunks = (along + p.chunk - 1) / p.chunk;
+    const int64_t chunk = PART / p.tile > 64 ? PART / p.tile : 64;
+    if (outer * p.tiles < 32 && along * p.tile >= 2 * PART && along > chunk) {
+        p.chunk = chunk;
+        p.chunks = (along + chunk - 1) / chunk;
         leat_shape s = leat_shape(outer * p.chunks * inner);
         LEAT_TRY(leat_kernel_temp(k, t, &s, &parts));
         p.y = parts->data;
