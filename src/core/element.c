@@ -22,6 +22,33 @@ bool leat_string_set(leat_string *dst, const char *data, size_t size)
     return true;
 }
 
+/* What an object drops when it goes waits until it is gone. */
+void leat_variant_drop(leat_variant v)
+{
+    static __thread struct {
+        leat_variant *v;
+        int n, cap;
+        bool busy;
+    } later;
+    if (!v.type || !v.type->unref)
+        return;
+    if (later.busy) {
+        leat_grow(later.v, later.n, later.cap);
+        later.v[later.n++] = v;
+        return;
+    }
+    later.busy = true;
+    v.type->unref(v.object);
+    while (later.n > 0) {
+        later.n--;
+        later.v[later.n].type->unref(later.v[later.n].object);
+    }
+    free(later.v);
+    later.v = NULL;
+    later.cap = 0;
+    later.busy = false;
+}
+
 void leat_elements_release(leat_dtype t, void *data, int64_t n)
 {
     if (t == LEAT_STRING) {
@@ -41,8 +68,7 @@ void leat_elements_release(leat_dtype t, void *data, int64_t n)
         for (int64_t i = 0; i < n; i++) {
             leat_variant old = v[i];
             v[i] = (leat_variant){0};
-            if (old.type && old.type->unref)
-                old.type->unref(old.object);
+            leat_variant_drop(old);
         }
     }
 }
@@ -74,8 +100,7 @@ static void variants_copy(leat_variant *dst, const leat_variant *src, int64_t n)
         if (new.type &&new.type->ref)
             new.type->ref(new.object);
         dst[i] = new;
-        if (old.type && old.type->unref)
-            old.type->unref(old.object);
+        leat_variant_drop(old);
     }
 }
 

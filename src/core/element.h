@@ -18,5 +18,8 @@ static inline bool leat_dtype_managed(leat_dtype t)
 }
 /* Releases what n elements own; they are empty afterwards. Does nothing for numbers. */
 void leat_elements_release(leat_dtype t, void *data, int64_t n);
+/* Drops the reference that v is. However deep variants lie in each other, the stack does not grow
+ * with it. */
+void leat_variant_drop(leat_variant v);
 
 #endif

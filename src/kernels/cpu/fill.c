@@ -1,7 +1,6 @@
 /* fill.c -- Fill, ZerosLike, OnesLike. */
 #include "kernels/cpu/move.h"
 #include "kernels/cpu/shapes.h"
-#include "core/variant.h"
 #include "kernels/cpu/tensor_list.h"
 
 static leat_status fill(leat_kernel *k)
@@ -18,24 +17,14 @@ static leat_status fill(leat_kernel *k)
     return leat_move_fill(k, y, value->data);
 }
 
-/* Of variants only numbers, optionals and lists have zeros. */
 static leat_status zero_variant(leat_kernel *k)
 {
     const leat_tensor *x = leat_kernel_in(k, 0);
-    const uint64_t zero = 0;
-    size_t size;
-    leat_variant number;
-    if (x->shape.rank == 0 && leat_number_variant_bytes(AT(leat_variant, x), &size) &&
-        leat_number_variant(AT(leat_variant, x)->type->name, &zero, size, &number))
-        return leat_variant_give(k, 0, number);
-    if (x->shape.rank == 0 && AT(leat_variant, x)->type == &leat_optional_type)
-        return leat_optional_zeros(k, AT(leat_variant, x));
-    LEAT_REQUIRE(
-        x->shape.rank == 0 && AT(leat_variant, x)->type == &leat_list_type, UNIMPLEMENTED,
-        "ZerosLike of a variant that is not a number, an optional or a list is not supported");
-    leat_list *zeros;
-    LEAT_TRY(leat_list_zeros(AT(leat_variant, x)->object, &zeros));
-    return leat_list_give(k, 0, zeros);
+    leat_variant zeros = {0};
+    LEAT_REQUIRE(x->shape.rank == 0 && AT(leat_variant, x)->type, UNIMPLEMENTED,
+                 "ZerosLike of a variant that is empty or not a scalar is not supported");
+    LEAT_TRY(leat_variant_zeros(*AT(leat_variant, x), &zeros));
+    return leat_variant_give(k, 0, zeros);
 }
 
 static leat_status zeros_like(leat_kernel *k)

@@ -4,20 +4,14 @@
 #include "core/alloc.h"
 #include "kernels/cpu/tensor_list.h"
 
-typedef struct optional {
-    atomic_int refs;
-    int n;
-    leat_tensor **v; /* NULL: none */
-} optional;
-
 static void optional_ref(void *object)
 {
-    atomic_fetch_add(&((optional *)object)->refs, 1);
+    atomic_fetch_add(&((leat_optional *)object)->refs, 1);
 }
 
 static void optional_unref(void *object)
 {
-    optional *o = object;
+    leat_optional *o = object;
     if (atomic_fetch_sub(&o->refs, 1) > 1)
         return;
     for (int i = 0; i < o->n; i++)
@@ -29,22 +23,22 @@ static void optional_unref(void *object)
 const leat_variant_type leat_optional_type = {
     .name = "tensorflow::data::Optional", .ref = optional_ref, .unref = optional_unref};
 
-/* An optional of the kernel's n inputs, or none. */
-static leat_status make(leat_kernel *k, int n)
+leat_optional *leat_optional_new(int n)
 {
-    leat_tensor *y;
-    LEAT_TRY(leat_kernel_out(k, 0, &(leat_shape){0}, &y));
-    optional *o = leat_new(optional);
+    leat_optional *o = leat_new(leat_optional);
     atomic_init(&o->refs, 1);
     o->n = n;
     o->v = n ? leat_new_array(leat_tensor *, n) : NULL;
+    return o;
+}
+
+/* An optional of the kernel's n inputs, or none. */
+static leat_status make(leat_kernel *k, int n)
+{
+    leat_optional *o = leat_optional_new(n);
     for (int i = 0; i < n; i++)
         o->v[i] = leat_tensor_ref(leat_kernel_in(k, i));
-    leat_variant *to = AT(leat_variant, y);
-    if (to->type && to->object)
-        to->type->unref(to->object);
-    *to = (leat_variant){&leat_optional_type, o};
-    return NULL;
+    return leat_variant_give(k, 0, (leat_variant){&leat_optional_type, o});
 }
 
 static leat_status from_value_run(leat_kernel *k)
@@ -57,23 +51,7 @@ static leat_status none_run(leat_kernel *k)
     return make(k, 0);
 }
 
-leat_status leat_optional_zeros(leat_kernel *k, const leat_variant *v)
-{
-    const optional *from = v->object;
-    optional *o = leat_new(optional);
-    atomic_init(&o->refs, 1);
-    o->v = from->n ? leat_new_array(leat_tensor *, from->n) : NULL;
-    leat_status s = NULL;
-    for (; o->n < from->n && !s; o->n += !s)
-        s = leat_tensor_new(from->v[o->n]->dtype, from->v[o->n]->shape, &o->v[o->n]);
-    if (s) {
-        optional_unref(o);
-        return s;
-    }
-    return leat_variant_give(k, 0, (leat_variant){&leat_optional_type, o});
-}
-
-static leat_status optional_of(leat_kernel *k, const char *op, const optional **out)
+static leat_status optional_of(leat_kernel *k, const char *op, const leat_optional **out)
 {
     const leat_tensor *x = leat_kernel_in(k, 0);
     const leat_variant *v = AT(leat_variant, x);
@@ -85,7 +63,7 @@ static leat_status optional_of(leat_kernel *k, const char *op, const optional **
 
 static leat_status has_value_run(leat_kernel *k)
 {
-    const optional *o = NULL;
+    const leat_optional *o = NULL;
     leat_tensor *y;
     LEAT_TRY(optional_of(k, "OptionalHasValue", &o));
     LEAT_TRY(leat_kernel_out(k, 0, &(leat_shape){0}, &y));
@@ -96,7 +74,7 @@ static leat_status has_value_run(leat_kernel *k)
 static leat_status get_value_run(leat_kernel *k)
 {
     const leat_node *n = leat_kernel_node(k);
-    const optional *o = NULL;
+    const leat_optional *o = NULL;
     int count;
     LEAT_TRY(optional_of(k, "OptionalGetValue", &o));
     LEAT_REQUIRE(o->n > 0, INVALID_ARGUMENT, "The given optional does not have a value.");

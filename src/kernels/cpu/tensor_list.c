@@ -6,8 +6,7 @@
 #include <stdlib.h>
 
 #include "core/alloc.h"
-#include "core/variant.h"
-#include "kernels/cpu/update.h"
+#include "core/element.h"
 
 leat_list *leat_list_new(leat_dtype t, const leat_shape *element)
 {
@@ -121,7 +120,7 @@ leat_status leat_variant_give(leat_kernel *k, int i, leat_variant v)
     leat_tensor *y;
     leat_status s = leat_tensor_new(LEAT_VARIANT, leat_shape(), &y);
     if (s) {
-        v.type->unref(v.object);
+        leat_variant_drop(v);
         return s;
     }
     *AT(leat_variant, y) = v;
@@ -177,119 +176,6 @@ leat_status leat_list_known(const leat_list *l, leat_shape *s)
         if (l->v[i])
             LEAT_TRY(merge(s, &l->v[i]->shape, s));
     return NULL;
-}
-
-/* ---- Sums and zeros ---- */
-
-static leat_status add_items(const leat_tensor *a, const leat_tensor *b, leat_tensor **out)
-{
-    if (!a || !b) {
-        *out = leat_tensor_ref(a ? a : b);
-        return NULL;
-    }
-    LEAT_REQUIRE(leat_shape_equal(&a->shape, &b->shape), INVALID_ARGUMENT,
-                 "Trying to add two tensors with incompatible element shapes. One is %s and the "
-                 "other is %s",
-                 leat_shape_show(&a->shape).s, leat_shape_show(&b->shape).s);
-    leat_update_fn add = leat_update_of(a->dtype, LEAT_UPDATE_ADD);
-    LEAT_REQUIRE(add, INVALID_ARGUMENT, "Trying to add unsupported dtype %s",
-                 leat_dtype_name(a->dtype));
-    LEAT_TRY(leat_tensor_clone(NULL, a, out));
-    add((*out)->data, b->data, b->count, 1);
-    return NULL;
-}
-
-leat_status leat_list_add(const leat_list *a, const leat_list *b, leat_list **out)
-{
-    LEAT_REQUIRE(a->dtype == b->dtype, INVALID_ARGUMENT,
-                 "Trying to add two lists of tensors of different dtypes. One is %s and the other "
-                 "is %s",
-                 leat_dtype_name(a->dtype), leat_dtype_name(b->dtype));
-    LEAT_REQUIRE(leat_shape_compatible(&a->element, &b->element), INVALID_ARGUMENT,
-                 "Trying to add two lists of tensors with incompatible element shapes. One is %s "
-                 "and the other is %s",
-                 leat_shape_show(&a->element).s, leat_shape_show(&b->element).s);
-    LEAT_REQUIRE(a->n == b->n, INVALID_ARGUMENT,
-                 "Trying to add two lists of tensors with different lengths. One is %lld and the "
-                 "other is %lld",
-                 (long long)a->n, (long long)b->n);
-    leat_shape element;
-    LEAT_TRY(merge(&a->element, &b->element, &element));
-    leat_list *l = leat_list_new(a->dtype, &element);
-    leat_status s = leat_list_resize(l, a->n);
-    for (int64_t i = 0; i < a->n && !s; i++)
-        s = add_items(a->v[i], b->v[i], &l->v[i]);
-    if (s) {
-        leat_list_free(l);
-        return s;
-    }
-    *out = l;
-    return NULL;
-}
-
-leat_status leat_list_zeros(const leat_list *l, leat_list **out)
-{
-    leat_list *z = leat_list_new(l->dtype, &l->element);
-    z->max = l->max;
-    leat_status s = leat_list_resize(z, l->n);
-    for (int64_t i = 0; i < l->n && !s; i++)
-        if (l->v[i])
-            s = leat_tensor_new(l->dtype, l->v[i]->shape, &z->v[i]);
-    if (s) {
-        leat_list_free(z);
-        return s;
-    }
-    *out = z;
-    return NULL;
-}
-
-static leat_status add_numbers(leat_kernel *k)
-{
-    leat_variant sum = {0};
-    for (int i = 1; i < leat_kernel_inputs(k); i++) {
-        const leat_tensor *x = leat_kernel_in(k, i);
-        leat_variant next, first = sum.type ? sum : *AT(leat_variant, leat_kernel_in(k, 0));
-        bool added =
-            x->shape.rank == 0 && leat_number_variant_add(&first, AT(leat_variant, x), &next);
-        if (sum.type)
-            sum.type->unref(sum.object);
-        LEAT_REQUIRE(added, INVALID_ARGUMENT, "AddN of variants of different types");
-        sum = next;
-    }
-    return leat_variant_give(k, 0, sum);
-}
-
-/* AddN of variants, which are numbers or lists. */
-static leat_status add_n_run(leat_kernel *k)
-{
-    const leat_tensor *x = leat_kernel_in(k, 0);
-    const leat_list *l = NULL;
-    leat_list *sum = NULL;
-    size_t size;
-    if (leat_kernel_inputs(k) == 1) {
-        leat_kernel_forward(k, 0, 0);
-        return NULL;
-    }
-    if (x->shape.rank == 0 && leat_number_variant_bytes(AT(leat_variant, x), &size))
-        return add_numbers(k);
-    LEAT_TRY(leat_list_input(k, 0, &l));
-    leat_status s = NULL;
-    for (int i = 1; i < leat_kernel_inputs(k) && !s; i++) {
-        const leat_list *next = NULL;
-        leat_list *longer = NULL;
-        s = leat_list_input(k, i, &next);
-        if (!s)
-            s = leat_list_add(sum ? sum : l, next, &longer);
-        if (!s) {
-            leat_list_free(sum);
-            sum = longer;
-        }
-    }
-    if (s) {
-        leat_list_free(sum);
-        return s;
-    }
-    return leat_list_give(k, 0, sum);
 }
 
 /* ---- Kernels ---- */
@@ -473,7 +359,6 @@ static leat_status resize_run(leat_kernel *k)
 }
 
 const leat_kernel_def leat_cpu_tensor_list[] = {
-    {.op = "AddN", .where = {{"T", LEAT_T(VARIANT)}}, .run = add_n_run},
     {.op = "EmptyTensorList", .run = empty_run},
     {.op = "TensorListReserve", .run = reserve_run},
     {.op = "TensorListLength", .run = length_run},

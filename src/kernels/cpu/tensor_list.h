@@ -38,13 +38,19 @@ leat_status leat_list_element(leat_kernel *k, const leat_list *l, int i,
                               leat_shape *out) LEAT_MUST_CHECK;
 /* ... and the items that are there. */
 leat_status leat_list_known(const leat_list *l, leat_shape *s) LEAT_MUST_CHECK;
-/* Sums of lists' items, and a list of zeros like l. */
-leat_status leat_list_add(const leat_list *a, const leat_list *b, leat_list **out) LEAT_MUST_CHECK;
-leat_status leat_list_zeros(const leat_list *l, leat_list **out) LEAT_MUST_CHECK;
 extern const leat_variant_type leat_list_type;
 
-/* optional.c: output 0 is an optional of zeros, as many as v, an optional, has tensors. */
+/* optional.c: some tensors, or none. It never changes. */
+typedef struct leat_optional {
+    atomic_int refs;
+    int n;
+    leat_tensor **v; /* NULL: none */
+} leat_optional;
+leat_optional *leat_optional_new(int n); /* of tensors that are to be filled in */
 extern const leat_variant_type leat_optional_type;
-leat_status leat_optional_zeros(leat_kernel *k, const leat_variant *v) LEAT_MUST_CHECK;
+
+/* variant.c: zeros like v, which is a list or an optional, and of what it holds; the same for other
+ * variants (they have no zeros). */
+leat_status leat_variant_zeros(leat_variant v, leat_variant *out) LEAT_MUST_CHECK;
 
 #endif

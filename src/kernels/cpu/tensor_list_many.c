@@ -365,8 +365,7 @@ static void copy_items(leat_list *to, const leat_list *from)
 static void set_list(leat_tensor *y, int64_t i, leat_list *l)
 {
     leat_variant *v = AT(leat_variant, y) + i;
-    if (v->type && v->object)
-        v->type->unref(v->object);
+    leat_variant_drop(*v);
     *v = (leat_variant){&leat_list_type, l};
 }
 
