@@ -54,6 +54,8 @@ void leat_pass_take(leat_compile *c, leat_graph *g);
 leat_status leat_pass_inline(leat_compile *c) LEAT_MUST_CHECK;
 /* reread.c: reads of references that are used after an update are made after it. */
 leat_status leat_pass_reread(leat_compile *c) LEAT_MUST_CHECK;
+/* ... after placement: and those that are used in conditions and loops which update them. */
+leat_status leat_pass_reread_inside(leat_compile *c) LEAT_MUST_CHECK;
 /* place.c: every node gets the full name of a device. */
 leat_status leat_pass_place(leat_compile *c) LEAT_MUST_CHECK;
 /* control_loops.c: what a loop on several devices needs before it is cut. */

@@ -5,6 +5,10 @@
  * reads are values that stay as they were. So a use that comes after an update in the same step
  * gets a read of its own, which waits for what the use waits for. This also lets updates write in
  * place: nobody holds the old value any more.
+ *
+ * A read that is made outside goes into conditions and loops as a value, through Switch and Enter.
+ * If the variable is updated in such a place, then the reference goes in beside the value, and the
+ * uses inside get reads of their own: a loop that trains sees in each turn what the last one did.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,21 +17,39 @@
 #include "passes/pass.h"
 
 typedef struct rereader {
+    const leat_compile *c;
     leat_graph *g;
     leat_uses uses;
     int n_nodes; /* when this began */
     int *after;  /* by id: the last variable (1 + its id) whose update comes before the node */
-    leat_node **queue;
-    int n_queue;
+    leat_node **queue, **writers, **beside;
+    int n_queue, n_writers;
+    bool inside; /* some of the variable's writers are in a condition or a loop */
 } rereader;
 
-static bool writes(const leat_use *u)
+static rereader begin(leat_compile *c)
 {
-    const leat_op_info *op = u->node->op;
-    bool single = u->input >= 0 && u->input < op->n_in && op->in[u->input].number_attr < 0;
-    return single && op->in[u->input].is_ref && !leat_node_is(u->node, "IsVariableInitialized") &&
-           !leat_node_is(u->node, "RefSwitch") && !leat_node_is(u->node, "RefEnter") &&
-           !leat_node_is(u->node, "RefIdentity");
+    leat_graph *g = c->graph;
+    rereader r = {.c = c, .g = g, .uses = leat_uses_of(g), .n_nodes = g->n_nodes};
+    r.after = leat_new_array(int, g->n_nodes + 1);
+    r.queue = leat_new_array(leat_node *, g->n_nodes + 1);
+    r.writers = leat_new_array(leat_node *, r.uses.at[g->n_nodes] + 1); /* some more than once */
+    r.beside = leat_new_array(leat_node *, g->n_nodes + 1);
+    return r;
+}
+
+static void end(rereader *r)
+{
+    leat_uses_free(&r->uses);
+    free(r->after);
+    free(r->queue);
+    free(r->writers);
+    free(r->beside);
+}
+
+static bool is_variable(const leat_node *n)
+{
+    return leat_node_is(n, "VariableV2") || leat_node_is(n, "Variable");
 }
 
 static void mark(rereader *r, leat_node *n, int stamp)
@@ -38,14 +60,49 @@ static void mark(rereader *r, leat_node *n, int stamp)
     r->queue[r->n_queue++] = n;
 }
 
-/* What comes after an update of v gets its stamp; false if there is no update. */
-static bool mark_after(rereader *r, const leat_node *v, int stamp)
+/* The nodes that write to v, also those that get the reference by way of others. */
+static void find_writers(rereader *r, leat_node *v)
 {
+    static const char *const pass_on[] = {"RefIdentity",     "RefSwitch", "RefMerge",
+                                          "RefSelect",       "RefEnter",  "RefExit",
+                                          "RefNextIteration"};
+    enum { N = sizeof(pass_on) / sizeof(*pass_on) };
+    const int stamp = -1 - v->id;
+    r->n_queue = r->n_writers = 0;
+    r->inside = false;
+    mark(r, v, stamp);
+    for (int at = 0; at < r->n_queue; at++) {
+        const int id = r->queue[at]->id;
+        for (int k = r->uses.at[id]; k < r->uses.at[id + 1]; k++) {
+            const leat_use *u = &r->uses.v[k];
+            if (u->input < 0 || !leat_dtype_is_ref(r->queue[at]->out_types[u->output]))
+                continue;
+            int way = 0;
+            while (way < N && !leat_node_is(u->node, pass_on[way]))
+                way++;
+            const leat_op_info *op = u->node->op;
+            if (way < N) {
+                mark(r, u->node, stamp);
+            } else if (u->input < op->n_in && op->in[u->input].number_attr < 0 &&
+                       op->in[u->input].is_ref && !leat_node_is(u->node, "IsVariableInitialized") &&
+                       (r->n_writers == 0 || r->writers[r->n_writers - 1] != u->node)) {
+                r->writers[r->n_writers++] = u->node;
+                r->inside |= at > 0;
+            }
+        }
+    }
+}
+
+/* ---- Uses that come after an update ---- */
+
+/* What comes after an update of v gets its stamp; false if there is none. */
+static bool mark_after(rereader *r, leat_node *v, int stamp)
+{
+    find_writers(r, v);
     r->n_queue = 0;
-    for (int i = r->uses.at[v->id]; i < r->uses.at[v->id + 1]; i++)
-        if (writes(&r->uses.v[i]))
-            for (int id = r->uses.v[i].node->id, k = r->uses.at[id]; k < r->uses.at[id + 1]; k++)
-                mark(r, r->uses.v[k].node, stamp);
+    for (int i = 0; i < r->n_writers; i++)
+        for (int id = r->writers[i]->id, k = r->uses.at[id]; k < r->uses.at[id + 1]; k++)
+            mark(r, r->uses.v[k].node, stamp);
     for (int at = 0; at < r->n_queue; at++) {
         int id = r->queue[at]->id;
         for (int k = r->uses.at[id]; k < r->uses.at[id + 1]; k++)
@@ -61,33 +118,37 @@ static void wait_for(rereader *r, leat_node *again, leat_node *n, int stamp)
 }
 
 /* The updates that n itself takes the outputs of. */
-static void wait_for_updates(rereader *r, leat_node *again, const leat_node *n, const leat_node *v)
+static void wait_for_updates(rereader *r, leat_node *again, const leat_node *n)
 {
-    for (int i = r->uses.at[v->id]; i < r->uses.at[v->id + 1]; i++) {
-        leat_node *w = r->uses.v[i].node;
-        if (!writes(&r->uses.v[i]))
-            continue;
+    for (int i = 0; i < r->n_writers; i++) {
         for (int k = 0; k < n->n_in; k++)
-            if (n->in[k].node == w)
-                leat_node_add_control(again, w);
+            if (n->in[k].node == r->writers[i])
+                leat_node_add_control(again, r->writers[i]);
         for (int k = 0; k < n->n_controls; k++)
-            if (n->controls[k] == w)
-                leat_node_add_control(again, w);
+            if (n->controls[k] == r->writers[i])
+                leat_node_add_control(again, r->writers[i]);
     }
+}
+
+/* A copy of n under a name of its own, without its edges. */
+static leat_node *another(rereader *r, leat_node *n)
+{
+    leat_node *x = leat_node_clone(r->g, n);
+    x->name = leat_arena_printf(&r->g->arena, "%s/again_%d", n->name, x->id);
+    leat_map_put(&r->g->by_name, x->name, x);
+    leat_map_put(&r->g->by_name, n->name, n);
+    return x;
 }
 
 static void read_again(rereader *r, leat_node *read, const leat_use *use, int stamp)
 {
-    leat_node *n = use->node, *again = leat_node_clone(r->g, read);
-    again->name = leat_arena_printf(&r->g->arena, "%s/again_%d", read->name, again->id);
-    leat_map_put(&r->g->by_name, again->name, again);
-    leat_map_put(&r->g->by_name, read->name, read);
+    leat_node *n = use->node, *again = another(r, read);
     again->in[0] = read->in[0];
     for (int i = 0; i < n->n_in; i++)
         wait_for(r, again, n->in[i].node, stamp);
     for (int i = 0; i < n->n_controls; i++)
         wait_for(r, again, n->controls[i], stamp);
-    wait_for_updates(r, again, n, read->in[0].node);
+    wait_for_updates(r, again, n);
     n->in[use->input] = (leat_out){again, 0};
 }
 
@@ -109,15 +170,89 @@ static void look_at_variable(rereader *r, leat_node *v)
 
 leat_status leat_pass_reread(leat_compile *c)
 {
-    leat_graph *g = c->graph;
-    rereader r = {.g = g, .uses = leat_uses_of(g), .n_nodes = g->n_nodes};
-    r.after = leat_new_array(int, g->n_nodes + 1);
-    r.queue = leat_new_array(leat_node *, g->n_nodes + 1);
+    rereader r = begin(c);
     for (int i = 0; i < r.n_nodes; i++)
-        if (leat_node_is(g->nodes[i], "VariableV2") || leat_node_is(g->nodes[i], "Variable"))
-            look_at_variable(&r, g->nodes[i]);
-    leat_uses_free(&r.uses);
-    free(r.after);
-    free(r.queue);
+        if (is_variable(r.g->nodes[i]))
+            look_at_variable(&r, r.g->nodes[i]);
+    end(&r);
+    return NULL;
+}
+
+/* ---- Uses in conditions and loops ---- */
+
+/* A RefEnter or RefSwitch that does for the reference what n does for the value. */
+static leat_node *take_along(rereader *r, leat_node *n, leat_out reference)
+{
+    leat_node *x = another(r, n);
+    x->op = leat_op_find(leat_node_is(n, "Enter") ? "RefEnter" : "RefSwitch");
+    x->wanted = false;
+    for (int i = 0; i < n->n_in; i++)
+        x->in[i] = i == 0 ? reference : n->in[i];
+    for (int i = 0; i < n->n_out; i++)
+        x->out_types[i] = n->out_types[i] + LEAT_REF;
+    leat_take_controls(x, n);
+    return x;
+}
+
+/* Of what n uses, input k is read when all else is there. */
+static void read_for(rereader *r, leat_node *read, leat_node *n, int k, leat_out reference)
+{
+    leat_node *again = another(r, read);
+    again->device = n->device;
+    again->wanted = false;
+    again->in[0] = reference;
+    for (int i = 0; i < n->n_in; i++)
+        if (i != k && n->in[i].node && !leat_node_is(n->in[i].node, "Enter"))
+            leat_node_add_control(again, n->in[i].node);
+    leat_take_controls(again, n);
+    n->in[k] = (leat_out){again, 0};
+}
+
+/* What the value of the read at the queue's place comes to. */
+static void go_inside(rereader *r, leat_node *read, int at)
+{
+    const leat_node *value = r->queue[at];
+    for (int k = r->uses.at[value->id]; k < r->uses.at[value->id + 1]; k++) {
+        const leat_use *u = &r->uses.v[k];
+        leat_node *n = u->node;
+        if (u->input < 0 || leat_pass_device(r->c, n) != leat_pass_device(r->c, read))
+            continue;
+        const leat_out reference = {r->beside[at], u->output};
+        const bool enters = leat_node_is(n, "Enter") && leat_node_bool(n, "is_constant");
+        if (enters || (leat_node_is(n, "Switch") && u->input == 0)) {
+            r->beside[r->n_queue] = take_along(r, n, reference);
+            r->queue[r->n_queue++] = n;
+        } else if (at > 0 && !leat_node_is_flow(n)) {
+            read_for(r, read, n, u->input, reference);
+        }
+    }
+}
+
+/* The reference goes beside the value wherever that goes: beside[i] beside queue[i]. */
+static void follow(rereader *r, leat_node *v, leat_node *read)
+{
+    r->queue[0] = read;
+    r->beside[0] = v;
+    r->n_queue = 1;
+    for (int at = 0; at < r->n_queue; at++)
+        go_inside(r, read, at);
+}
+
+leat_status leat_pass_reread_inside(leat_compile *c)
+{
+    rereader r = begin(c);
+    for (int i = 0; i < r.n_nodes; i++) {
+        leat_node *v = r.g->nodes[i];
+        if (!is_variable(v))
+            continue;
+        find_writers(&r, v);
+        for (int k = r.uses.at[v->id]; r.inside && k < r.uses.at[v->id + 1]; k++) {
+            leat_node *read = r.uses.v[k].node;
+            if (r.uses.v[k].input == 0 && leat_node_is(read, "Identity") &&
+                leat_pass_device(c, read) == leat_pass_device(c, v))
+                follow(&r, v, read);
+        }
+    }
+    end(&r);
     return NULL;
 }

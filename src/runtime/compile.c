@@ -11,9 +11,11 @@ static const struct {
     leat_status (*run)(leat_compile *c);
     int kind;
 } passes[] = {
-    {leat_pass_inline, ALWAYS},    {leat_pass_reread, ALWAYS},      {leat_pass_place, ALWAYS},
-    {leat_pass_fold, OPTIMIZES},   {leat_pass_simplify, OPTIMIZES}, {leat_pass_cse, OPTIMIZES},
-    {leat_pass_sweep, OPTIMIZES},  {leat_pass_fuse, FUSES},         {leat_pass_fuse_xent, FUSES},
+    {leat_pass_inline, ALWAYS},    {leat_pass_reread, ALWAYS},
+    {leat_pass_place, ALWAYS},     {leat_pass_reread_inside, ALWAYS},
+    {leat_pass_fold, OPTIMIZES},   {leat_pass_simplify, OPTIMIZES},
+    {leat_pass_cse, OPTIMIZES},    {leat_pass_sweep, OPTIMIZES},
+    {leat_pass_fuse, FUSES},       {leat_pass_fuse_xent, FUSES},
     {leat_pass_fuse_cwise, FUSES}, {leat_pass_fuse_apply, FUSES},
 };
 
