@@ -164,16 +164,67 @@ static leat_status add_body(splice *s)
     return NULL;
 }
 
+/* Where the body's nodes are, by id: how many loops deep, and whether below a Switch. */
+static void find_places(const leat_graph *body, int *loops, bool *maybe)
+{
+    for (int i = 0; i < body->n_nodes; i++) { /* inputs come first, but for back edges */
+        const leat_node *n = body->nodes[i];
+        bool known = false;
+        for (int k = 0; k < n->n_in + n->n_controls; k++) {
+            const leat_node *from = k < n->n_in ? n->in[k].node : n->controls[k - n->n_in];
+            if (!from || from->id >= i)
+                continue;
+            loops[i] = known ? loops[i] : loops[from->id];
+            known = true;
+            maybe[i] |=
+                maybe[from->id] || leat_node_is(from, "Switch") || leat_node_is(from, "RefSwitch");
+        }
+        loops[i] += leat_is_enter(n) - leat_is_exit(n);
+        if (leat_node_is(n, "Merge") || leat_node_is(n, "RefMerge"))
+            maybe[i] = false;
+    }
+}
+
+/* Side effects in conditions may not be had, and those in loops are had when the loop is left: a
+ * node that runs whether what it waits for was dead or not. NULL if there are no such effects. */
+static leat_status wait_inside(splice *s, const int *loops, const bool *maybe, leat_node **out)
+{
+    const leat_graph *body = s->b->g;
+    leat_node **waits = leat_new_array(leat_node *, s->b->n_to_run + body->n_nodes + 1);
+    int n = 0;
+    bool in_loops = false;
+    for (int i = 0; i < s->b->n_to_run; i++) {
+        const int id = s->b->to_run[i]->id;
+        in_loops |= loops[id] > 0;
+        if (loops[id] <= 0 && maybe[id])
+            waits[n++] = s->made[id];
+    }
+    for (int i = 0; in_loops && i < body->n_nodes; i++)
+        if (leat_is_exit(body->nodes[i]) && loops[i] == 0)
+            waits[n++] = s->made[i];
+    leat_status bad = n ? add(s, "ControlTrigger", "_effects", NULL, 0, waits, n, out) : NULL;
+    free(waits);
+    return bad;
+}
+
 /* The call is over when the results are there and the side effects had. */
-static void become_identity(splice *s)
+static leat_status become_identity(splice *s)
 {
     leat_node *c = s->call;
     leat_arena *a = &s->g->arena;
     leat_node **waits =
-        leat_arena_array(a, leat_node *, s->b->n_to_run + c->n_in + c->n_controls + 1);
-    int n = 0;
+        leat_arena_array(a, leat_node *, s->b->n_to_run + c->n_in + c->n_controls + 2);
+    int n = 0, *loops = leat_new_array(int, s->b->g->n_nodes + 1);
+    bool *maybe = leat_new_array(bool, s->b->g->n_nodes + 1);
+    find_places(s->b->g, loops, maybe);
     for (int i = 0; i < s->b->n_to_run; i++)
-        waits[n++] = mapped(s, (leat_out){s->b->to_run[i], -1}).node;
+        if (loops[s->b->to_run[i]->id] <= 0 && !maybe[s->b->to_run[i]->id])
+            waits[n++] = mapped(s, (leat_out){s->b->to_run[i], -1}).node;
+    leat_status bad = wait_inside(s, loops, maybe, &waits[n]);
+    n += waits[n] != NULL;
+    free(loops);
+    free(maybe);
+    LEAT_TRY(bad);
     for (int i = 0; c->n_out == 0 && i < c->n_in; i++)
         waits[n++] = s->args[i].node;
     for (int i = 0; c->n_out == 0 && i < c->n_controls; i++)
@@ -193,6 +244,7 @@ static void become_identity(splice *s)
     leat_attr types = {.name = "T", .kind = LEAT_ARG_TYPES, .n = c->n_out, .types = c->out_types};
     if (c->n_out)
         leat_node_set_attr(c, &types);
+    return NULL;
 }
 
 static leat_status check(const splice *s)
@@ -214,8 +266,7 @@ static leat_status run(splice *s)
     LEAT_TRY(check(s));
     LEAT_TRY(pass_args(s));
     LEAT_TRY(add_body(s));
-    become_identity(s);
-    return NULL;
+    return become_identity(s);
 }
 
 leat_status leat_function_inline(leat_graph *g, leat_node *call)

@@ -1,7 +1,7 @@
 /* Functions: defined in C or imported, called, inlined, differentiated. What they compute is tested
  * with sessions (tests/ops); here is what they look like. */
 #include <leat/function.h>
-#include <leat/nn.h>
+#include <leat/leat.h>
 
 #include "graph/function.h"
 #include "test.h"
@@ -90,6 +90,69 @@ static void side_effects(void)
     CHECK(waits);
     leat_node *arg = add ? leat_node_input(add, 0).node : NULL;
     CHECK(arg && leat_node_controls(arg) == 1 && leat_node_control(arg, 0) == first.node);
+    leat_graph_free(g);
+}
+
+/* ---- Side effects in conditions and loops of a body ---- */
+
+static leat_out about_one(leat_graph *g)
+{
+    return leat_round(leat_random_uniform(g, leat_shape(), .low = 0.9, .high = 1.1));
+}
+
+static void one_more(leat_graph *g, void *arg, leat_out *outs)
+{
+    outs[0] = leat_add(*(leat_out *)arg, about_one(g));
+}
+
+static void negative(leat_graph *g, void *arg, leat_out *outs)
+{
+    outs[0] = leat_neg(*(leat_out *)arg);
+}
+
+static leat_out under_ten(leat_graph *g, void *arg, const leat_out *vars)
+{
+    return leat_less(vars[0], leat_scalar(g, LEAT_FLOAT, 10));
+}
+
+static void up(leat_graph *g, void *arg, const leat_out *vars, leat_out *next)
+{
+    next[0] = leat_add(vars[0], about_one(g));
+}
+
+static void branches(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+{
+    leat_out x = in[0];
+    leat_cond(leat_greater(x, leat_scalar(g, LEAT_FLOAT, 0)), one_more, negative, &x, out, 1);
+}
+
+static void counts(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+{
+    leat_while_loop(under_ten, up, NULL, in, 1, out);
+}
+
+/* The one may not be had, the other is had in each turn: the call is over all the same. */
+static void effects_inside(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_function_define(g, "Branches", branches, NULL, 1, LEAT_FLOAT);
+    leat_function_define(g, "Counts", counts, NULL, 1, LEAT_FLOAT);
+    leat_out x = leat_placeholder(g, LEAT_FLOAT, leat_shape());
+    leat_out y = leat_op(g, "Branches", leat_in(x)), z = leat_op(g, "Counts", leat_in(x));
+    leat_session *s;
+    CHECK_OK(leat_graph_status(g));
+    CHECK_OK(leat_session_open(g, &s));
+    for (int i = -3; i < 12; i += 7) {
+        leat_tensor *in = leat_scalar_float((float)i), *got[2] = {NULL, NULL};
+        CHECK_OK(leat_session_run(s, LEAT_FEED({x, in}), LEAT_FETCH({y, &got[0]}, {z, &got[1]}),
+                                  LEAT_NO_TARGET));
+        CHECK_NEAR(leat_tensor_at(got[0], 0), i > 0 ? i + 1 : -i, 0);
+        CHECK_NEAR(leat_tensor_at(got[1], 0), i > 10 ? i : 10, 0);
+        for (int k = 0; k < 2; k++)
+            leat_tensor_unref(got[k]);
+        leat_tensor_unref(in);
+    }
+    leat_session_close(s);
     leat_graph_free(g);
 }
 
@@ -241,6 +304,6 @@ static void mistakes(void)
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"inlined", inlined}, {"side_effects", side_effects},
-               {"endless", endless}, {"gradient", gradient}, {"there_and_back", there_and_back},
-               {"lists", lists}, {"mistakes", mistakes});
+               {"effects_inside", effects_inside}, {"endless", endless}, {"gradient", gradient},
+               {"there_and_back", there_and_back}, {"lists", lists}, {"mistakes", mistakes});
 }

@@ -47,6 +47,27 @@ def queues(c):
 
 
 @case(on=[ONE, TWO, LEAT_PS, TF_PS])
+def references_in_loops(c):
+    """A reference that is read outside, and updated in a loop or a branch, is seen as it is there."""
+    with far(c):
+        v = tf.get_variable("v", [], initializer=tf.constant_initializer(2), use_resource=False)
+
+        def grow():
+            with tf.control_dependencies([tf.assign(v, v * v)]):
+                return v + 0.0
+
+        def turn(i, total):
+            return i + 1, total + tf.cond(i > 0, grow, lambda: v + 100.0)
+
+        _, total = tf.while_loop(lambda i, total: i < 4, turn, [0, 0.0], parallel_iterations=1)
+        with tf.control_dependencies([total]):
+            after = v + 1.0
+    with c.session() as s:
+        s.run(v.initializer)
+        assert s.run([total, after]) == [102 + 4 + 16 + 256, 257]
+
+
+@case(on=[ONE, TWO, LEAT_PS, TF_PS])
 def queue_runners(c):
     with far(c):
         source = tf.FIFOQueue(4, tf.int32, shapes=[[]])
@@ -235,6 +256,33 @@ def functions(c):
         dq = tf.gradients(q, x)[0]
     with c.session() as s:
         assert s.run([a, b, d, q, dq], {x: 2.0}) == [14, -8, 5, 8, 7]
+
+
+@case(on=[ONE, TWO])
+def functions_with_flow(c):
+    """Side effects in conditions and loops of a function's body, some of which are not had."""
+    @function.Defun(tf.float32)
+    def checked(x):
+        with tf.control_dependencies([tf.Assert(x < 10.0, ["too large:", x])]):
+            return tf.cond(x > 0.0, lambda: x + tf.round(tf.random_uniform([], 0.9, 1.1)),
+                           lambda: -x)
+
+    @function.Defun(tf.float32)
+    def doubled(x):
+        def turn(i, x):
+            with tf.control_dependencies([tf.Assert(x < 100.0, [x])]):
+                return i + 1, x * 2.0
+
+        return tf.while_loop(lambda i, x: i < 3, turn, [0, x])[1]
+
+    with far(c):
+        x = tf.placeholder(tf.float32, [])
+        y, z = checked(x), doubled(x)
+    with c.session() as s:
+        assert s.run([y, z], {x: 2.0}) == [3, 16]
+        assert s.run([y, z], {x: -2.0}) == [2, -16]
+        raises(tf.errors.InvalidArgumentError, lambda: s.run(y, {x: 20.0}), "too large:")
+        raises(tf.errors.InvalidArgumentError, lambda: s.run(z, {x: 50.0}), "assertion failed")
 
 
 @case(on=[ONE, TWO])

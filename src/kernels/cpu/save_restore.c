@@ -209,7 +209,7 @@ static leat_status name_out(leat_kernel *k, const char *const *inputs, const cha
 {
     for (int i = 0; i < leat_kernel_inputs(k); i++) {
         const leat_tensor *t = leat_kernel_in(k, i);
-        LEAT_REQUIRE(t->count == 1, INVALID_ARGUMENT, "%s must be a scalar, got shape %s",
+        LEAT_REQUIRE(t->shape.rank == 0, INVALID_ARGUMENT, "%s must be a scalar, got shape %s",
                      inputs[i], leat_shape_show(&t->shape).s);
     }
     leat_tensor *y;

@@ -196,7 +196,7 @@ static leat_status unsorted(leat_kernel *k)
     unsorted_args u = {leat_kernel_state(k), leat_kernel_in(k, 0), leat_kernel_in(k, 1), NULL, 0};
     const leat_tensor *number = leat_kernel_in(k, 2);
     const leat_shape *x = &u.x->shape, *ids = &u.ids->shape;
-    LEAT_REQUIRE(number->count == 1 && number->shape.rank <= 1, INVALID_ARGUMENT,
+    LEAT_REQUIRE(number->shape.rank == 0, INVALID_ARGUMENT,
                  "num_segments should be a scalar, not shape %s",
                  leat_shape_show(&number->shape).s);
     bool starts = x->rank >= ids->rank;

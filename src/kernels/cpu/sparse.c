@@ -81,7 +81,7 @@ static leat_status check_to_dense(const leat_tensor *indices, const leat_tensor 
                  leat_shape_show(&indices->shape).s);
     long long n = indices->shape.rank > 0 ? indices->shape.dim[0] : 1;
     long long rank = indices->shape.rank > 1 ? indices->shape.dim[1] : 1;
-    LEAT_REQUIRE(shape->shape.rank <= 1, INVALID_ARGUMENT,
+    LEAT_REQUIRE(shape->shape.rank == 1, INVALID_ARGUMENT,
                  "output_shape should be a vector, got shape %s", leat_shape_show(&shape->shape).s);
     LEAT_REQUIRE(shape->count == rank, INVALID_ARGUMENT,
                  "output_shape has incorrect number of elements: %lld should be: %lld",
