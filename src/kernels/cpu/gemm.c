@@ -1,6 +1,7 @@
 /* gemm.c -- products of float and double matrices: what both types share, and their two
  * instances of the templates gemm_kernel.inc (a tile), gemm_vector.inc (C is a row or a column)
  * and gemm_drive.inc (from matrices to tiles; the functions that gemm.h promises).
+ * gemm_sparse.c takes what is mostly zeros.
  *
  * With AVX2 and FMA a tile of 6 by 16 floats needs 12 registers, 2 for B and 1 for A; per step of
  * k it does 12 multiply-adds on 8 loads, so that the multipliers are the limit, not the loads.

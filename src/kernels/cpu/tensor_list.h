@@ -49,8 +49,8 @@ typedef struct leat_optional {
 leat_optional *leat_optional_new(int n); /* of tensors that are to be filled in */
 extern const leat_variant_type leat_optional_type;
 
-/* variant.c: zeros like v, which is a list or an optional, and of what it holds; the same for other
- * variants (they have no zeros). */
+/* variant.c: zeros like v, a number, a list or an optional, and like the variants in it; empty ones
+ * stay empty. */
 leat_status leat_variant_zeros(leat_variant v, leat_variant *out) LEAT_MUST_CHECK;
 
 #endif
