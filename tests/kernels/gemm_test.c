@@ -417,6 +417,7 @@ static void mostly_zeros(void)
                 check_sparse(&s,
                              way < 2   ? 0
                              : way < 4 ? 180
+                             : way < 5 ? 290
                                        : 900,
                              way ? &epilogues[(i + way) % EPILOGUES] : &none);
         }
@@ -425,6 +426,24 @@ static void mostly_zeros(void)
         const shape s = {columns & 1, 0, 70, columns, 70, columns % 3};
         check_sparse(&s, 100, &epilogues[columns % EPILOGUES]);
     }
+}
+
+/* A matrix that looks sparse where it is probed, and is not, is multiplied as any other. */
+static void looks_are_deceptive(void)
+{
+    enum { M = 128, N = 40, K = 128 };
+    static float a[M * K], b[K * N], c[M * N];
+    leat_gemm_call call = {0, 0, M, N, K, a, b, c, K, N, N, {0}};
+    for (int i = 0; i < K * N; i++)
+        b[i] = 1;
+    for (int i = 0; i < M * K; i++)
+        a[i] = i / K % 2; /* of 128 rows, each second one is probed */
+    CHECK(!leat_gemm_sparse_f32(NULL, 1, &call, K));
+    leat_gemm_f32(pool, 0, 0, M, N, K, a, K, b, N, c, N, NULL);
+    for (int i = 0; i < M * N; i++)
+        CHECK(c[i] == (i / N % 2 ? K : 0));
+    memset(a, 0, sizeof(a));
+    CHECK(leat_gemm_sparse_f32(NULL, 1, &call, K));
 }
 
 /* Zero times infinity is not zero, and NaN is none. */
@@ -452,6 +471,9 @@ static void *without_memory_here(void *arg)
         check_all_ways(LEAT_FLOAT, shapes[i][0], shapes[i][1], shapes[i][2]);
         check_all_ways(LEAT_DOUBLE, shapes[i][0], shapes[i][1], shapes[i][2]);
     }
+    static float zeros[70 * 70], c[70 * 70];
+    leat_gemm_call call = {0, 0, 70, 70, 70, zeros, zeros, c, 70, 70, 70, {0}};
+    CHECK(!leat_gemm_sparse_f32(NULL, 1, &call, 70)); /* nowhere to write the elements down */
     return NULL;
 }
 
@@ -476,6 +498,7 @@ int main(int argc, char **argv)
         RUN(argc, argv, {"small_shapes", small_shapes}, {"large_shapes", large_shapes},
             {"every_epilogue", every_epilogue}, {"other_types", other_types}, {"empty", empty},
             {"not_numbers", not_numbers}, {"mostly_zeros", mostly_zeros},
+            {"looks_are_deceptive", looks_are_deceptive},
             {"zeros_and_infinity", zeros_and_infinity}, {"without_memory", without_memory});
     leat_pool_free(pool);
     return failed;

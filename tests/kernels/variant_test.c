@@ -97,6 +97,13 @@ static void sums(void)
           "variants of different types: 'tensorflow::data::Optional' and 'tensorflow::TensorList'");
     fails(value(sum(optional(two), optional(leat_ones(g, LEAT_FLOAT, leat_shape(2)))), LEAT_FLOAT),
           "incompatible element shapes");
+    leat_out text = leat_string_const(g, "x");
+    fails(LEAT_OP1("OptionalHasValue", sum(optional(text), optional(text))),
+          "Trying to add unsupported dtype string");
+    fails(LEAT_OP1("TensorListLength", sum(list(two), empty_list(g, LEAT_FLOAT))),
+          "lists of tensors with different lengths. One is 1 and the other is 0");
+    fails(LEAT_OP1("TensorListLength", sum(list(two), list(leat_scalar(g, LEAT_INT32, 2)))),
+          "lists of tensors of different dtypes. One is float and the other is int32");
     leat_graph_free(g);
 }
 
