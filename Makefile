@@ -1,22 +1,24 @@
 # The front door: a small Makefile over CMake and Ninja. `make help` lists the targets.
 BUILD ?= build
 CMAKE_FLAGS ?=
+# make WERROR=1: warnings are errors, but for those that only instrumented code causes.
+cmake_flags = $(CMAKE_FLAGS) $(if $(WERROR),$(if $(findstring SANITIZE,$(CMAKE_FLAGS)),,-DLEAT_WERROR=ON))
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 120
 
-.PHONY: all deps test demo bench interop install asan tsan fuzz clean help
+.PHONY: all deps test demo bench interop install asan tsan clang aarch64 fuzz clean help
 
 all: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) $(if $(TARGET),--target $(TARGET))
 
 $(BUILD)/build.ninja: | deps
-	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_FLAGS) >$(BUILD).log 2>&1 && rm -f $(BUILD).log || { cat $(BUILD).log; exit 1; }
+	@cmake -S . -B $(BUILD) -G Ninja $(cmake_flags) >$(BUILD).log 2>&1 && rm -f $(BUILD).log || { cat $(BUILD).log; exit 1; }
 
 deps: ## install what the build needs (Debian packages), if it is missing
-	@scripts/deps
+	@scripts/deps $(if $(findstring LEAT_CLUSTER=OFF,$(CMAKE_FLAGS)),,libgrpc-dev)
 
 test: all ## run the tests
-	@scripts/deps iproute2 || echo 'without iproute2: link_test skips'
+	@scripts/deps iproute2 g++ || echo 'without iproute2 link_test skips, without g++ install_test is not there'
 	@cd $(BUILD) && ctest --output-on-failure -j2 $(if $(TRIES),--repeat until-pass:$(TRIES)) $(CTEST_FLAGS)
 
 demo: all ## train MNIST on this machine: one parameter server, two workers
@@ -28,9 +30,11 @@ demo: all ## train MNIST on this machine: one parameter server, two workers
 	@echo '  one process, no cluster:           $(BUILD)/models/mnist'
 	@echo '  how it is built:                   ARCHITECTURE.md, docs/'
 
-bench: all ## measure Leat against TensorFlow, PyTorch and MXNet, into docs/benchmarks.md
-	@bench/run $(BUILD)
-	@bench/cluster $(BUILD)
+bench: all ## measure Leat against TensorFlow, PyTorch and MXNet, into docs/benchmarks.md (BENCH_FLAGS=--short: only to try it)
+	@scripts/deps iproute2 || echo 'without iproute2: no rows between machines'
+	@bench/run $(BUILD) $(BENCH_FLAGS)
+	@bench/cluster $(BUILD) $(BENCH_FLAGS)
+	@bench/machines $(BUILD) $(BENCH_FLAGS)
 
 interop: all ## real TensorFlow clients and servers together with Leat's
 	@scripts/interop $(BUILD) $(CASES)
@@ -38,20 +42,30 @@ interop: all ## real TensorFlow clients and servers together with Leat's
 install: all ## install library, headers and command under PREFIX
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
+# Sanitizers and clang look at the code, which is the same at all levels of the processor.
+one_level = $(if $(findstring x86_64,$(shell uname -m)),-DLEAT_CPU_LEVELS=x86-64-v3)
+
 asan: ## the tests under AddressSanitizer and UBSan
-	@$(MAKE) --no-print-directory test BUILD=build-asan CMAKE_FLAGS='-DLEAT_SANITIZE=address,undefined'
+	@$(MAKE) --no-print-directory test BUILD=build-asan CMAKE_FLAGS='-DLEAT_SANITIZE=address,undefined $(one_level)'
 
 tsan: ## the tests under ThreadSanitizer, but for minutes of arithmetic
-	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp $(MAKE) --no-print-directory test BUILD=build-tsan CMAKE_FLAGS='-DLEAT_SANITIZE=thread' \
+	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp $(MAKE) --no-print-directory test BUILD=build-tsan CMAKE_FLAGS='-DLEAT_SANITIZE=thread $(one_level)' \
 		CTEST_FLAGS="-E '^(gemm|vectors|grad_check|random_ops)_test'"
+
+clang: ## build everything by clang
+	@scripts/deps clang
+	@$(MAKE) --no-print-directory all BUILD=build-clang CMAKE_FLAGS='-DCMAKE_C_COMPILER=clang $(one_level)'
+
+aarch64: ## cross-build for 64-bit ARM, and run tests of it by qemu
+	@CMAKE_FLAGS='$(cmake_flags)' scripts/aarch64 build-aarch64
 
 fuzz: ## run each fuzzer for FUZZ_SECONDS
 	@scripts/deps clang libclang-rt-14-dev
-	@$(MAKE) --no-print-directory all BUILD=build-fuzz TARGET=fuzzers CMAKE_FLAGS='-DCMAKE_C_COMPILER=clang -DLEAT_FUZZ=ON -DLEAT_SANITIZE=address,undefined'
+	@$(MAKE) --no-print-directory all BUILD=build-fuzz TARGET=fuzzers CMAKE_FLAGS='-DCMAKE_C_COMPILER=clang -DLEAT_FUZZ=ON -DLEAT_SANITIZE=address,undefined $(one_level)'
 	@scripts/fuzz build-fuzz $(FUZZ_SECONDS)
 
 clean: ## remove what was built
-	rm -rf build build-asan build-tsan build-fuzz
+	rm -rf build build-asan build-tsan build-clang build-aarch64 build-fuzz
 
 help:
-	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z0-9]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12

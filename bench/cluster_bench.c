@@ -1,4 +1,4 @@
-/* cluster_bench.c -- what clusters on this machine take; prints "name value" lines.
+/* cluster_bench.c -- measures clusters on this machine; prints "name value" lines.
  *
  *     cluster_bench rtt SECONDS             feed, add, fetch on a server in another process
  *     cluster_bench hop SECONDS             the same from a worker to a ps and back
@@ -38,8 +38,8 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* A port that is free, another one each time; from below the range that outgoing connections get
- * theirs from, so that none of these takes it before its task listens. */
+/* A free port, another one each time; below the range of ephemeral ports, so that no outgoing
+ * connection takes it before its task listens. */
 static int free_port(void)
 {
     enum { FIRST = 20000, COUNT = 12000 };
@@ -77,7 +77,7 @@ static leat_server *serve(const char *job, int task)
     return s;
 }
 
-/* Forks; a child ends with its parent. */
+/* Forks; the child ends when its parent does. */
 static pid_t spawn(void)
 {
     pid_t parent = getpid(), p = fork();
@@ -95,7 +95,7 @@ static pid_t spawn(void)
     return p;
 }
 
-/* A task in a process of its own. */
+/* Starts a task as a process. */
 static void spawn_server(const char *job, int task)
 {
     if (spawn() == 0) {
@@ -158,7 +158,7 @@ typedef struct times {
     long n, cap;
 } times;
 
-/* Runs for some seconds; the first tenth does not count. */
+/* Runs for some seconds; the first tenth is not measured. */
 static times measure(leat_session *s, leat_feeds feeds, leat_fetches fetches, leat_targets targets,
                      double seconds)
 {
@@ -275,8 +275,8 @@ static void await(int *what, int least)
     }
 }
 
-/* What this ps has of the parameters: a number, its share of 100 MB, some rows of its share of a
- * table of 1 GB, other ones in each step. */
+/* This ps's share of the parameters: a number, its part of 100 MB, some rows of its part of a table
+ * of 1 GB, different ones in each step. */
 static leat_out null_step(leat_graph *g, const char *kind, int ps, int n_ps)
 {
     char name[32], device[32];
@@ -351,7 +351,7 @@ static double cpu_of_children(int first, int n)
     return seconds;
 }
 
-/* Of all workers' steps together. */
+/* Over the steps of all workers. */
 static times null_gather(const null_board *board, int workers)
 {
     times all = {0};
@@ -428,10 +428,11 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
     const char *mode = argc > 1 ? argv[1] : "";
     double seconds = argc > 2 ? atof(argv[2]) : 2;
-    server_options.no_shared_memory = strcmp(mode, "wire") == 0;
+    bool wire = strcmp(mode, "wire") == 0;
+    server_options.transports = wire ? "grpc" : NULL;
     if (strcmp(mode, "rtt") == 0 || strcmp(mode, "hop") == 0)
         rtt(seconds, mode[0] == 'h');
-    else if (strcmp(mode, "big") == 0 || server_options.no_shared_memory)
+    else if (strcmp(mode, "big") == 0 || wire)
         big(seconds, argc > 3 ? atof(argv[3]) : 100);
     else if (strcmp(mode, "null") == 0 && argc > 5)
         null_steps(argv[2], atoi(argv[3]), atoi(argv[4]), atof(argv[5]));

@@ -35,7 +35,7 @@ static float uniform(void)
     return (float)(x >> 8) / 16777216.0f;
 }
 
-/* Batches of noise: what the net learns does not matter here. */
+/* Batches of random numbers: what the net learns does not matter here. */
 static void make_batch(leat_tensor **images, leat_tensor **labels)
 {
     LEAT_DIE_ON_ERROR(leat_tensor_new(LEAT_FLOAT, leat_shape(BATCH, 784), images));
@@ -206,7 +206,7 @@ static void towers_step(tower_set *t)
                                        (leat_targets){t->train, 4}));
 }
 
-/* Examples a second: some steps to get going, then steps that count. */
+/* Examples per second, after some steps that are not measured. */
 static double towers_run(tower_set *t, double seconds)
 {
     for (int i = 0; i < 10; i++)
@@ -230,8 +230,8 @@ static double median(double *v, int n)
     return v[n / 2];
 }
 
-/* One and two in turn, for short times: what else the machine does changes from moment to moment.
- * Figures are medians of such turns, the ratio that of pairs of turns. */
+/* One and two towers alternately, for short times, because the load of the machine changes. Results
+ * are medians over these times; the ratio is the median over pairs. */
 static void towers(int units, bool two_as_well, double seconds)
 {
     enum { MOST = 1000 };

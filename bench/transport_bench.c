@@ -1,5 +1,6 @@
-/* transport_bench.c -- what a call between two processes of this machine costs: over gRPC, through
- * shared memory, and, to compare, over a plain TCP connection with blocking reads and writes.
+/* transport_bench.c -- what a call between two processes of this machine costs: over gRPC, over
+ * Leat's own socket, through shared memory, and, to compare, over a plain TCP connection with
+ * blocking reads and writes.
  *
  *     build/bench/transport_bench [SECONDS a figure, 0.5] [ROUNDS, 3] [ONLY those named so]
  *
@@ -21,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cluster/shm.h"
+#include "cluster/transport_int.h"
 #include "core/alloc.h"
 #include "core/buffer.h"
 #include "core/threadpool.h"
@@ -47,7 +48,7 @@ static double cpu(void)
 /* ---- The other process ---- */
 static leat_tensor *big;
 
-static void handle(void *arg, leat_asked *a, const char *method, const leat_incoming *in)
+static void handle(void *arg, leat_server_call *a, const char *method, const leat_incoming *in)
 {
     leat_outgoing out = {0};
     if (strcmp(method, "/bench/Small") == 0) {
@@ -59,7 +60,7 @@ static void handle(void *arg, leat_asked *a, const char *method, const leat_inco
         double used = cpu();
         leat_strbuf_add(&out.text, &used, sizeof used);
     }
-    leat_asked_reply(a, NULL, &out);
+    leat_server_call_reply(a, NULL, &out);
 }
 
 static bool all(int fd, char *p, size_t n, bool out)
@@ -105,20 +106,24 @@ static void *serve_tcp(void *arg)
 static int serve(void)
 {
     leat_listener *l;
-    leat_shm_listener *m;
-    leat_shm_name name;
+    leat_offers offers = {0};
+    leat_listen_options o = {.transports = UINT32_MAX, .offers = &offers};
     LEAT_DIE_ON_ERROR(leat_tensor_new(LEAT_UINT8, leat_shape(BIG), &big));
     memset(leat_tensor_mutable(big), 7, BIG);
-    LEAT_DIE_ON_ERROR(leat_listen("127.0.0.1:0", NULL, handle, NULL, &l));
-    LEAT_DIE_ON_ERROR(leat_shm_listen(handle, NULL, NULL, &name, &m));
+    LEAT_DIE_ON_ERROR(leat_listen("127.0.0.1:0", &o, handle, NULL, &l));
     int s = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t n = sizeof a;
     if (bind(s, (struct sockaddr *)&a, sizeof a) || listen(s, 2) ||
         getsockname(s, (struct sockaddr *)&a, &n))
         return 1;
-    printf("%d %d %s %llu\n", leat_listener_port(l), ntohs(a.sin_port), name.socket,
-           (unsigned long long)name.secret);
+    printf("%d %d %d\n", leat_listener_port(l), ntohs(a.sin_port), offers.n);
+    for (int i = 0; i < offers.n; i++) {
+        printf("%s ", offers.v[i].transport);
+        for (size_t k = 0; k < offers.v[i].data.n; k++)
+            printf("%02x", (uint8_t)offers.v[i].data.s[k]);
+        printf("\n");
+    }
     fflush(stdout);
     leat_event ended[2];
     for (int i = 0; i < 2; i++) {
@@ -182,7 +187,7 @@ static double other_cpu(leat_channel *c)
     size_t n;
     leat_outgoing out = {0};
     double used;
-    LEAT_DIE_ON_ERROR(leat_channel_ask(c, "/bench/Cpu", &out, NULL, &p, &n));
+    LEAT_DIE_ON_ERROR(leat_channel_call_wait(c, "/bench/Cpu", &out, NULL, &p, &n));
     memcpy(&used, p, sizeof used);
     free(p);
     return used;
@@ -220,7 +225,7 @@ static figure by_waiting(leat_channel *c)
         char bytes[SMALL] = {0};
         leat_outgoing out = {0};
         leat_strbuf_add(&out.text, bytes, SMALL);
-        LEAT_DIE_ON_ERROR(leat_channel_ask(c, "/bench/Small", &out, NULL, &p, &n));
+        LEAT_DIE_ON_ERROR(leat_channel_call_wait(c, "/bench/Small", &out, NULL, &p, &n));
         free(p);
     }
     double took = now() - begin;
@@ -255,7 +260,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static leat_channel *grpc, *shm;
+static leat_channel *grpc, *sock, *shm;
 static int plain, reno;
 
 static int connect_tcp(int port, bool with_reno)
@@ -270,19 +275,36 @@ static int connect_tcp(int port, bool with_reno)
     return fd;
 }
 
+/* By one transport that the other process offers. */
+static leat_channel *open_offer(const char *address, const char *name, const char *hex)
+{
+    leat_offer offer = {{0}};
+    leat_channel *c = NULL;
+    unsigned byte;
+    for (const char *p = hex; sscanf(p, "%2x", &byte) == 1; p += 2)
+        leat_strbuf_putc(&offer.data, (char)byte);
+    leat_link_target to = {address, "the other process", NULL, &offer};
+    for (int i = 0; leat_transports[i]; i++)
+        if (strcmp(leat_transports[i]->name, name) == 0)
+            LEAT_DIE_ON_ERROR(leat_channel_open_link(leat_transports[i], &to, &c));
+    while (leat_channel_state(c) == LEAT_LINK_OPENING)
+        usleep(1000);
+    leat_strbuf_release(&offer.data);
+    return c;
+}
+
 static bool open_all(FILE *other)
 {
-    int port = 0, tcp = 0;
-    unsigned long long secret = 0;
-    leat_shm_name name = {0};
-    if (!other || fscanf(other, "%d %d %47s %llu", &port, &tcp, name.socket, &secret) != 4)
+    int port = 0, tcp = 0, n = 0;
+    if (!other || fscanf(other, "%d %d %d", &port, &tcp, &n) != 3)
         return false;
-    name.secret = secret;
-    snprintf(name.host, sizeof name.host, "%s", leat_shm_host());
-    char address[32];
+    char address[32], name[16], hex[1024];
     snprintf(address, sizeof address, "127.0.0.1:%d", port);
     LEAT_DIE_ON_ERROR(leat_channel_open(address, "the other process", NULL, &grpc));
-    LEAT_DIE_ON_ERROR(leat_channel_open_shm(&name, address, "the other process", &shm));
+    for (int i = 0; i < n && fscanf(other, "%15s %1023s", name, hex) == 2; i++)
+        *(strcmp(name, "shm") == 0 ? &shm : &sock) = open_offer(address, name, hex);
+    if (!shm || !sock)
+        return false;
     plain = connect_tcp(tcp, false);
     reno = connect_tcp(tcp, true);
     landing = leat_xmalloc(BIG);
@@ -301,11 +323,14 @@ static const row rows[] = {
     {"64 bytes, TCP with Reno", "reno_us", .fd = &reno},
     {"64 bytes, gRPC, callback", "grpc_us", .channel = &grpc},
     {"64 bytes, gRPC, waiting", "grpc_waiting_us", .channel = &grpc, .waiting = true},
+    {"64 bytes, socket, callback", "socket_us", .channel = &sock},
+    {"64 bytes, socket, waiting", "socket_waiting_us", .channel = &sock, .waiting = true},
     {"64 bytes, shm, callback", "shm_us", .channel = &shm},
     {"64 bytes, shm, waiting", "shm_waiting_us", .channel = &shm, .waiting = true},
     {"100 MB, TCP", "tcp_gb_per_s", .fd = &plain, .large = true},
     {"100 MB, gRPC", "grpc_gb_per_s", .channel = &grpc, .large = true, .share = true},
     {"100 MB, TCP with Reno", "reno_gb_per_s", .fd = &reno, .large = true},
+    {"100 MB, socket", "socket_gb_per_s", .channel = &sock, .large = true, .share = true},
     {"100 MB, shm, copied", "shm_copied_gb_per_s", .channel = &shm, .large = true},
     {"100 MB, shm, shared", "shm_gb_per_s", .channel = &shm, .large = true, .share = true},
 };
@@ -350,6 +375,7 @@ int main(int argc, char **argv)
     close(plain);
     close(reno);
     leat_channel_free(grpc);
+    leat_channel_free(sock);
     leat_channel_free(shm);
     free(landing);
     pclose(other);

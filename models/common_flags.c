@@ -60,7 +60,7 @@ static bool same(const char *a, const char *const *list)
     return false;
 }
 
-/* What is wrong with the value, or NULL. */
+/* An error message if the value is not valid, or NULL. */
 static const char *set(const flag *f, const char *text)
 {
     static const char *const yes[] = {"true", "True", "1", "yes", NULL}, *const no[] = {

@@ -1,4 +1,4 @@
-/* common_mnist.h -- what programs that train on MNIST share. */
+/* common_mnist.h -- shared by programs that train on MNIST. */
 #ifndef COMMON_MNIST_H
 #define COMMON_MNIST_H
 
@@ -28,10 +28,11 @@ typedef struct mnist_flags {
  * 10); and its loss, the cross entropy, summed over the batch. */
 leat_out mnist_net(leat_graph *g, leat_out x, int64_t hidden);
 leat_out mnist_cross_entropy(leat_out y, leat_out y_);
-/* The share of rows in which the largest of y (logits or likelihoods) is where that of y_ is. */
+/* The fraction of rows in which the largest element of y (logits or probabilities) is at the index
+ * of the largest of y_. */
 leat_out mnist_accuracy(leat_graph *g, leat_out y, leat_out y_);
-/* The means over the test set of n scalars (at most 4) that are means over what x and y_ are fed.
- */
+/* The means over the test set of n scalars (at most 4), each of which is a mean over the examples
+ * that x and y_ are fed with. */
 leat_status mnist_test_means(leat_session *s, leat_mnist *data, leat_out x, leat_out y_,
                              const leat_out *values, int n, double *means_out) LEAT_MUST_CHECK;
 

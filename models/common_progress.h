@@ -1,5 +1,5 @@
-/* common_progress.h -- a line about once a second that says how training goes: rewritten in place
- * on a terminal, line by line elsewhere. */
+/* common_progress.h -- prints the progress of training about once a second: rewritten in place on a
+ * terminal, line by line elsewhere. */
 #ifndef COMMON_PROGRESS_H
 #define COMMON_PROGRESS_H
 
@@ -12,13 +12,13 @@ typedef struct progress {
     bool tty, drawn;
 } progress;
 
-double progress_clock(void); /* seconds since some time */
+double progress_clock(void); /* seconds of a monotonic clock */
 void progress_begin(progress *p);
-/* So many more examples were seen; true if it is time for a line. */
+/* Counts examples; returns true if a line is due. */
 bool progress_add(progress *p, int64_t examples);
 /* "step 500  epoch 0.83  loss 0.2311  120,000 examples/s" */
 void progress_line(progress *p, int64_t step, double epoch, double loss);
-/* Ends the line; gives the seconds since the beginning. */
+/* Ends the line; gives the seconds since the start. */
 double progress_end(progress *p);
 
 #endif

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- Who we are ---- */
+/* ---- Cluster and task ---- */
 
 static leat_status add_hosts(leat_cluster *c, const task_flags *f)
 {
@@ -48,7 +48,7 @@ static leat_status find_task(const task_flags *f, task *t)
     return NULL;
 }
 
-/* ---- Who may talk ---- */
+/* ---- Security ---- */
 
 static leat_status read_token(const char *path, char *token, size_t size)
 {
@@ -89,13 +89,19 @@ static leat_status find_security(const task_flags *f, task *t)
 
 leat_status task_find(const char *program, const task_flags *f, task *t)
 {
-    *t = (task){.index = -1, .program = program, .grace_s = f->grace};
+    *t = (task){.index = -1,
+                .program = program,
+                .grace_s = f->grace,
+                .transports = f->transports,
+                .data_port = (int)f->data_port};
+    LEAT_REQUIRE(f->data_port >= 0 && f->data_port <= 65535, INVALID_ARGUMENT,
+                 "--data_port is no port");
     LEAT_TRY(find_cluster(f, t));
     LEAT_TRY(find_task(f, t));
     return find_security(f, t);
 }
 
-/* ---- Its beginning and its end. SIGUSR1 is our own: the waiter may go home. ---- */
+/* ---- Start and end. SIGUSR1 is sent by this process to its signal thread, to end that. ---- */
 
 static void *wait_for_signal(void *arg)
 {
@@ -105,7 +111,7 @@ static void *wait_for_signal(void *arg)
         return NULL;
     fprintf(stderr, "%s: %s: ending; steps under way have %lld s\n", t->program, strsignal(got),
             (long long)t->grace_s);
-    sigset_t again, home; /* a second one ends the process at once */
+    sigset_t again, home; /* a second signal ends the process at once */
     sigemptyset(&again);
     sigaddset(&again, SIGINT);
     sigaddset(&again, SIGTERM);
@@ -128,7 +134,8 @@ static void *wait_for_signal(void *arg)
 
 leat_status task_start(task *t, bool has_server)
 {
-    leat_server_options o = {.security = t->security};
+    leat_server_options o = {
+        .security = t->security, .transports = t->transports, .data_port = t->data_port};
     t->stop = leat_cancellation_new();
     sigemptyset(&t->signals);
     sigaddset(&t->signals, SIGINT);

@@ -1,5 +1,5 @@
-/* common_task.h -- programs that are tasks of a cluster: which task, who may talk to it, its
- * server, and its end by SIGTERM or Ctrl-C. */
+/* common_task.h -- programs that are tasks of a cluster: which task, security, its server, and its
+ * end by SIGTERM or Ctrl-C. */
 #ifndef COMMON_TASK_H
 #define COMMON_TASK_H
 
@@ -12,7 +12,9 @@
 
 typedef struct task_flags {
     const char *job_name, *ps_hosts, *worker_hosts;
-    int64_t task_index, grace; /* -1: from the environment; seconds */
+    int64_t task_index, grace; /* -1: from the environment; grace in seconds */
+    const char *transports;
+    int64_t data_port;
     const char *certificate, *key, *authority, *name, *token, *token_file;
     bool mutual;
 } task_flags;
@@ -29,6 +31,8 @@ typedef struct task_flags {
         {"ps_hosts", FLAG_STRING, &(f).ps_hosts, 0, "host:port,... of the parameter servers"},     \
         {"worker_hosts", FLAG_STRING, &(f).worker_hosts, 0, "host:port,... of the workers"},       \
         {"grace", FLAG_INT, &(f).grace, 0, "seconds for steps under way after SIGTERM"},           \
+        {"transports", FLAG_STRING, &(f).transports, 0, "ways between tasks: grpc,socket,shm"},    \
+        {"data_port", FLAG_INT, &(f).data_port, 0, "of transport socket; 0: any"},                 \
         {"tls_cert", FLAG_STRING, &(f).certificate, 0, "file: this task's certificate, PEM"},      \
         {"tls_key", FLAG_STRING, &(f).key, 0, "file: its key"},                                    \
         {"tls_ca", FLAG_STRING, &(f).authority, 0, "file: certificates that sign the peers'"},     \
@@ -39,28 +43,31 @@ typedef struct task_flags {
         "token", FLAG_STRING, &(f).token, 0, "that secret itself; also from LEAT_TOKEN"            \
     }
 
-typedef struct task { /* which one this process is */
+typedef struct task { /* the task that this process is */
     leat_cluster *cluster;
     char job[64];
-    int index, workers; /* workers: a chief counts as one */
+    int index, workers; /* workers: number of workers, including a chief */
     bool is_chief;
     leat_security security;
-    char token[4096];    /* from the file */
-    leat_server *server; /* NULL: somebody else's */
+    const char *transports;
+    int data_port;
+    char token[4096];    /* contents of the token file */
+    leat_server *server; /* NULL: the server is another process */
     const char *program;
     int64_t grace_s;
     sigset_t signals;
     pthread_t waiter;
-    leat_cancellation *stop; /* a signal has asked for it */
+    leat_cancellation *stop; /* cancelled by a signal */
 } task;
 
 /* From the flags, else from the environment, else from the default addresses. Borrows f's texts. */
 leat_status task_find(const char *program, const task_flags *f, task *t) LEAT_MUST_CHECK;
-/* From now on SIGTERM and SIGINT end the task: a ps stops its server, steps under way have their
- * time of grace; a worker that gives t->stop to its session does no further step, and is ended if
- * it has not come to its end in that time. Starts the server, unless the task has one elsewhere. */
+/* From now on SIGTERM and SIGINT end the task: a ps stops its server, whose running steps have
+ * `grace` seconds to end; a worker that gives t->stop to its session does no further step, and is
+ * killed if it has not ended after `grace` seconds. Starts the server, unless the task's server is
+ * another process. */
 leat_status task_start(task *t, bool has_server) LEAT_MUST_CHECK;
-void task_stop(task *t); /* the server, and the thread that waits for signals */
+void task_stop(task *t); /* stops the server, and the thread that waits for signals */
 void task_release(task *t);
 
 #endif

@@ -1,6 +1,7 @@
 /* mnist_replica.c -- distributed MNIST: the variables of a 784-100-10 net on parameter servers, a
- * replica of the model on every worker, updates as they come or (--sync_replicas) averaged. Flags
- * and printed lines are those of TensorFlow's dist_test/mnist_replica.py. By hand, a terminal each:
+ * replica of the model on every worker, updates applied asynchronously or (--sync_replicas)
+ * averaged. Flags and printed lines are those of TensorFlow's dist_test/mnist_replica.py. By hand,
+ * a terminal each:
  *
  *     mnist_replica --job_name=ps --task_index=0
  *     mnist_replica --job_name=worker --task_index=0
@@ -121,7 +122,7 @@ static leat_status train(leat_monitored *ms, task *t, const model *m, leat_mnist
     return NULL;
 }
 
-/* The cross entropy is the whole test set's, as the published program prints it. */
+/* The cross entropy is that of the whole test set, as in TensorFlow's program. */
 static leat_status validate(leat_session *s, const model *m, leat_mnist *data)
 {
     const leat_out both[2] = {m->mean_loss, m->accuracy};
@@ -133,7 +134,7 @@ static leat_status validate(leat_session *s, const model *m, leat_mnist *data)
     return NULL;
 }
 
-/* A signal came while other tasks were away: to have waited in vain is no failure then. Takes s. */
+/* After a signal, an error from a wait for other tasks is not a failure. Takes s. */
 static leat_status unless_asked_to_end(const task *t, leat_status s)
 {
     leat_code c = leat_status_code(s);
@@ -151,7 +152,7 @@ static leat_status work(task *t, const char *master)
     model m;
     leat_mnist *data = NULL;
     leat_monitored *ms = NULL;
-    char self[128]; /* workers have no business with each other */
+    char self[128]; /* a worker needs the ps tasks and itself, not the other workers */
     snprintf(self, sizeof(self), "/job:%s/task:%d", t->job, t->index);
     const char *const filters[] = {"/job:ps", self, NULL};
     leat_session_options config = {
@@ -195,7 +196,8 @@ static leat_status run(task *t)
     return work(t, target);
 }
 
-/* Who is waited for, what is not guarded: worth a line even to those who set no log level. */
+/* Which peers are waited for, and that connections are not encrypted: printed even if no log level
+ * is set. */
 static void warn(void *arg, leat_log_level level, const char *file, int line, const char *message)
 {
     fprintf(stderr, "mnist_replica: %s\n", message);
@@ -205,7 +207,7 @@ int main(int argc, char **argv)
 {
     if (!getenv("TF_CPP_MIN_LOG_LEVEL"))
         leat_log_set_sink(warn, NULL, LEAT_LOG_WARNING);
-    setvbuf(stdout, NULL, _IOLBF, 0); /* lines when they are printed, also into a pipe */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* output appears line by line, also in a pipe */
     int done = flags_parse(argc, argv, "trains MNIST on parameter servers and workers", flags);
     if (done >= 0)
         return done;

@@ -36,11 +36,11 @@ typedef struct model {
     leat_graph *g;
     leat_out x[MOST_DEVICES], y_[MOST_DEVICES]; /* (batch, 784), (batch, 10) */
     leat_out loss;                              /* the first tower's */
-    leat_out accuracy, average_accuracy;        /* of what is fed to the first tower */
+    leat_out accuracy, average_accuracy; /* for the examples that the first tower is fed with */
     leat_out train, init;
 } model;
 
-/* A variable on the CPU that all towers share; the first that asks makes it. */
+/* A variable on the CPU that all towers share; the first tower makes it. */
 static leat_out shared(leat_graph *g, const char *name, leat_shape s, leat_initializer init)
 {
     leat_out v = {0};
@@ -71,7 +71,7 @@ static leat_out logits_of(leat_out x, const weights *w)
     return leat_xw_plus_b(leat_relu(leat_xw_plus_b(x, w->w1, w->b1)), w->w2, w->b2);
 }
 
-/* What a tower minimises: cross entropy and what was collected in its scope. */
+/* The loss of a tower: cross entropy and the losses that were collected in its scope. */
 static leat_out tower_loss(leat_graph *g, leat_out x, leat_out y_)
 {
     weights w = get_weights(g);

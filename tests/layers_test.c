@@ -13,12 +13,16 @@ static const struct {
     {"passes", "core proto graph passes"},
     {"runtime", "core proto graph passes runtime"},
     {"kernels", "core proto io graph ops runtime kernels"},
+    {"kernels/any", "core proto io graph ops runtime kernels"},
     {"kernels/cpu", "core proto io graph ops runtime kernels"},
     {"data", "core proto data io"},
     {"io", "core proto io"},
     {"train", "core proto graph runtime io train"},
     {"cluster", "core proto graph passes runtime cluster"},
     {"cluster/grpc", "core cluster"},
+    {"cluster/stream", "core cluster"},
+    {"cluster/shm", "core cluster"},
+    {"cluster/socket", "core cluster"},
     {"cli", "cli"},
     {"../models", ""}, /* users' programs: public headers only */
 };

@@ -8,12 +8,14 @@ import subprocess
 import sys
 import time
 
+import setting
 
-def spawn(role, port, args):
-    env = dict(os.environ, DMLC_ROLE=role, DMLC_PS_ROOT_URI="127.0.0.1", DMLC_PS_ROOT_PORT=str(port),
-               DMLC_NUM_SERVER="1", DMLC_NUM_WORKER="2", OMP_NUM_THREADS="1")
+
+def spawn(role, port, args, reports=False):
+    env = dict(os.environ, BENCH_REPORTS="1" if reports else "", DMLC_ROLE=role, DMLC_PS_ROOT_URI="127.0.0.1",
+               DMLC_PS_ROOT_PORT=str(port), DMLC_NUM_SERVER="1", DMLC_NUM_WORKER="2")
     return subprocess.Popen([sys.executable, "-W", "ignore", os.path.abspath(__file__)] + args, env=env,
-                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                            stdout=subprocess.PIPE)
 
 
 def worker(kind, seconds):
@@ -26,19 +28,20 @@ def worker(kind, seconds):
     trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.01}, kvstore=kv,
                             update_on_kvstore=True)
     loss = gluon.loss.SoftmaxCrossEntropyLoss()
-    images = [nd.random.uniform(shape=(100, 784)) for _ in range(20)]
-    labels = nd.array([i % 10 for i in range(100)])
+    images, labels = setting.batches(20)
+    images, labels = [nd.array(b) for b in images], [nd.array(b.argmax(1)) for b in labels]
 
     def step(i):
         with autograd.record():
-            out = loss(net(images[i % 20]), labels)
+            out = loss(net(images[i % 20]), labels[i % 20])
         out.backward()
         trainer.step(100)
         nd.waitall()
     for i in range(50):
         step(i)
     n, begin = 0, time.perf_counter()
-    while time.perf_counter() - begin < seconds:
+    # Only one worker ends and reports; the other one goes on until it is killed, or the first would wait for it.
+    while not os.environ["BENCH_REPORTS"] or time.perf_counter() - begin < seconds:
         step(n)
         n += 1
     rate = n / (time.perf_counter() - begin)
@@ -56,11 +59,15 @@ def main():
         with socket.socket() as k:
             k.bind(("127.0.0.1", 0))
             port = k.getsockname()[1]
-        roles = [spawn(r, port, sys.argv[1:]) for r in ("scheduler", "server", "worker", "worker")]
-        out, _ = roles[2].communicate(timeout=120)
-        print(out.decode().strip())
-        for r in roles:
-            r.kill()
+        roles = [spawn(r, port, sys.argv[1:], i == 2) for i, r in enumerate(("scheduler", "server", "worker", "worker"))]
+        try:
+            out, _ = roles[2].communicate(timeout=120)
+            print(out.decode().strip())
+            if roles[2].returncode:
+                sys.exit(1)
+        finally:
+            for r in roles:
+                r.kill()
 
 
 main()

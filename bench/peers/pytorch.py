@@ -3,8 +3,11 @@ import resource
 import sys
 import time
 
-import numpy as np
+import setting
 import torch
+
+if setting.THREADS:
+    torch.set_num_threads(setting.THREADS)
 
 BATCH, BATCHES = 100, 100
 
@@ -16,8 +19,7 @@ def mnist(seconds):
     torch.nn.init.trunc_normal_(sm.weight, std=0.1)
     opt = torch.optim.Adam(list(hid.parameters()) + list(sm.parameters()), lr=0.01)
     n = BATCHES if seconds else 1
-    images = np.random.rand(n, BATCH, 784).astype("f")
-    labels = np.eye(10, dtype="f")[np.random.randint(0, 10, (n, BATCH))]
+    images, labels = setting.batches(n, BATCH)
     warm, steps = (200 if seconds else 1), 0
     while True:
         if steps == warm:

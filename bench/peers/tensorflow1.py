@@ -7,7 +7,7 @@ import time
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import warnings
 warnings.filterwarnings("ignore")
-import numpy as np
+import setting
 import tensorflow as tf
 tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
 
@@ -25,11 +25,10 @@ def mnist(seconds):
     y = tf.nn.softmax(tf.nn.xw_plus_b(h, sm_w, sm_b))
     loss = -tf.reduce_sum(y_ * tf.log(tf.clip_by_value(y, 1e-10, 1.0)))
     train = tf.train.AdamOptimizer(0.01).minimize(loss)
-    s = tf.Session()
+    s = tf.Session(config=setting.tensorflow_config())
     s.run(tf.global_variables_initializer())
     n = BATCHES if seconds else 1
-    images = np.random.rand(n, BATCH, 784).astype("f")
-    labels = np.eye(10, dtype="f")[np.random.randint(0, 10, (n, BATCH))]
+    images, labels = setting.batches(n, BATCH)
     warm, steps = (200 if seconds else 1), 0
     while True:
         if steps == warm:
@@ -47,7 +46,7 @@ def scalars(ops, seconds):
     y = x
     for _ in range(ops):
         y = tf.add(y, one)
-    s = tf.Session()
+    s = tf.Session(config=setting.tensorflow_config())
 
     def timed(seconds):
         start, runs = time.perf_counter(), 0

@@ -1,6 +1,12 @@
 """What clusters of TensorFlow 1.15 on this machine take; prints "name value" lines.
 
-    rtt S | hop S | big S | first | replica async|sync S   (see bench/cluster_bench.c and models/mnist_replica.c)
+    rtt S | hop S | big S | first             as bench/cluster_bench.c
+    serve CLUSTER JOB TASK                    a task that serves until it is killed
+    worker CLUSTER TASK async|sync S          a worker that trains as models/mnist_replica.c. Worker 0 prints
+                                              "initialised" when the variables are, and worker 1 should be started
+                                              (earlier it would sleep for 30 s); then global steps a second
+
+CLUSTER is "ps=HOST:PORT;worker=HOST:PORT,HOST:PORT".
 """
 import os
 import socket
@@ -11,6 +17,8 @@ import time
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import warnings
 warnings.filterwarnings("ignore")
+
+import setting
 
 
 def ports(n):
@@ -26,8 +34,12 @@ def ports(n):
 def cluster(text):
     import tensorflow as tf
     tf.compat.v1.logging.set_verbosity("ERROR")
-    return tf.train.ClusterSpec({job: ["127.0.0.1:%s" % p for p in ps.split(",")]
-                                 for job, ps in (part.split("=") for part in text.split(";"))})
+    return tf.train.ClusterSpec({job: tasks.split(",") for job, tasks in (part.split("=") for part in text.split(";"))})
+
+
+def server_of(text, job, index):
+    import tensorflow as tf
+    return tf.train.Server(cluster(text), job_name=job, task_index=index, config=setting.tensorflow_config())
 
 
 def spawn(*args):
@@ -54,7 +66,7 @@ def memory(pid):
 
 def steps(mode, seconds):
     p = ports(2)
-    text = "ps=%d;worker=%d" % tuple(p)
+    text = "ps=127.0.0.1:%d;worker=127.0.0.1:%d" % tuple(p)
     begin = time.perf_counter()
     ps = spawn("serve", text, "ps", "0")
     others = [ps]
@@ -63,14 +75,14 @@ def steps(mode, seconds):
     if mode == "rtt":
         others.append(spawn("serve", text, "worker", "0"))
     else:
-        server = tf.train.Server(cluster(text), job_name="worker", task_index=0)
+        server = server_of(text, "worker", 0)
         target = server.target
     with tf.device("/job:ps/task:0"):
         w = tf.Variable(tf.zeros([25000000 if mode == "big" else 1]))
     x = tf.placeholder(tf.float32, [])
     with tf.device("/job:worker/task:0" if mode != "hop" else "/job:ps/task:0"):
         y = tf.slice(w, [0], [1]) if mode in ("big", "first") else x + 1.0
-    with tf.Session(target) as s:
+    with tf.Session(target, config=setting.tensorflow_config()) as s:
         s.run(tf.global_variables_initializer())
         if mode == "first":
             s.run(y)
@@ -89,16 +101,14 @@ def steps(mode, seconds):
 
 
 def worker(text, index, sync, seconds):
-    import numpy as np
     import tensorflow as tf
-    spec = cluster(text)
-    server = tf.train.Server(spec, job_name="worker", task_index=index)
+    spec, server = cluster(text), server_of(text, "worker", index)
     with tf.device(tf.train.replica_device_setter(worker_device="/job:worker/task:%d" % index, cluster=spec)):
         step = tf.train.get_or_create_global_step()
         x, y_ = tf.placeholder(tf.float32, [None, 784]), tf.placeholder(tf.float32, [None, 10])
-        w1 = tf.Variable(tf.truncated_normal([784, 100], stddev=1.0 / 28))
-        b1, b2 = tf.Variable(tf.zeros([100])), tf.Variable(tf.zeros([10]))
-        w2 = tf.Variable(tf.truncated_normal([100, 10], stddev=0.1))
+        w1 = tf.Variable(tf.truncated_normal([784, setting.UNITS], stddev=1.0 / 28))
+        b1, b2 = tf.Variable(tf.zeros([setting.UNITS])), tf.Variable(tf.zeros([10]))
+        w2 = tf.Variable(tf.truncated_normal([setting.UNITS, 10], stddev=0.1))
         h = tf.nn.relu(tf.nn.xw_plus_b(x, w1, b1))
         y = tf.nn.softmax(tf.nn.xw_plus_b(h, w2, b2))
         loss = -tf.reduce_sum(y_ * tf.log(tf.clip_by_value(y, 1e-10, 1.0)))
@@ -108,46 +118,32 @@ def worker(text, index, sync, seconds):
             opt = tf.train.SyncReplicasOptimizer(opt, replicas_to_aggregate=2, total_num_replicas=2)
             hooks.append(opt.make_session_run_hook(index == 0))
         train = opt.minimize(loss, global_step=step)
-    images = [np.random.rand(100, 784).astype(np.float32) for _ in range(20)]
-    labels = np.eye(10, dtype=np.float32)[np.random.randint(0, 10, 100)]
+    images, labels = setting.batches(20)
+    config = setting.tensorflow_config()  # workers need not wait for each other's sessions
+    config.device_filters.extend(["/job:ps", "/job:worker/task:%d" % index])
     with tf.train.MonitoredTrainingSession(master=server.target, is_chief=index == 0, hooks=hooks,
-                                           save_checkpoint_secs=None, save_summaries_steps=None,
-                                           log_step_count_steps=None) as s:
-        for i in range(50):
-            s.run([train, step], {x: images[i % 20], y_: labels})
-        begin, first = time.perf_counter(), None
+                                           config=config, save_checkpoint_secs=None,
+                                           save_summaries_steps=None, log_step_count_steps=None) as s:
+        print("initialised", flush=True)
+        i, history, first = 0, [0] * 51, None
         while True:
-            g = s.run([train, step], {x: images[i % 20], y_: labels})[1]
+            g = s.run([train, step], {x: images[i % 20], y_: labels[i % 20]})[1]
             i += 1
-            if first is None:
-                first, t0 = g, time.perf_counter()
-            t = time.perf_counter() - t0
-            if t > seconds and index == 0:  # the other one goes on until it is killed, or this one would wait for it
-                break
-        print("steps_per_s", (g - first) / t)
+            history = history[1:] + [g]
+            if first is None:  # until, of the last steps, the other worker has done its share
+                if i > 50 and (g - history[0]) * (2 if sync else 1) - 50 >= 25:
+                    first, begin = g, time.perf_counter()
+            elif index == 0 and time.perf_counter() - begin > seconds:
+                break  # the other one goes on until it is killed, or this one would wait for it
+        print("steps_per_s", (g - first) / (time.perf_counter() - begin))
         sys.stdout.flush()
         os._exit(0)
 
 
-def replica(kind, seconds):
-    p = ports(3)
-    text = "ps=%d;worker=%d,%d" % tuple(p)
-    ps = spawn("serve", text, "ps", "0")
-    workers = [spawn("worker", text, str(i), kind, str(seconds)) for i in range(2)]
-    out, _ = workers[0].communicate()
-    print(out.decode().strip())
-    print("first_child_mb", memory(ps.pid))
-    for k in workers + [ps]:
-        k.kill()
-
-
 mode = sys.argv[1]
 if mode == "serve":
-    import tensorflow as tf
-    tf.train.Server(cluster(sys.argv[2]), job_name=sys.argv[3], task_index=int(sys.argv[4])).join()
+    server_of(sys.argv[2], sys.argv[3], int(sys.argv[4])).join()
 elif mode == "worker":
     worker(sys.argv[2], int(sys.argv[3]), sys.argv[4] == "sync", float(sys.argv[5]))
-elif mode == "replica":
-    replica(sys.argv[2], float(sys.argv[3]))
 else:
     steps(mode, float(sys.argv[2]) if len(sys.argv) > 2 else 0)

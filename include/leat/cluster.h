@@ -21,105 +21,122 @@ typedef struct leat_cluster leat_cluster;
 LEAT_API leat_cluster *leat_cluster_new(void);
 LEAT_API void leat_cluster_free(leat_cluster *c);
 LEAT_API leat_cluster *leat_cluster_copy(const leat_cluster *c);
-/* Adds tasks to a job, the next index first; addresses are separated by commas, blanks around them
- * are taken off. INVALID_ARGUMENT names what is no address ("host:port") or no job name. */
+/* Adds tasks to a job, beginning with the next free index; addresses are separated by commas,
+ * blanks around them are removed. INVALID_ARGUMENT names what is not an address ("host:port") or
+ * not a job name. */
 LEAT_API leat_status leat_cluster_add(leat_cluster *c, const char *job,
                                       const char *addresses) LEAT_MUST_CHECK;
-/* The address of one task of a job, which need not have all tasks before it. */
+/* Sets the address of one task of a job; tasks with lower indices may be missing. */
 LEAT_API leat_status leat_cluster_set(leat_cluster *c, const char *job, int task,
                                       const char *address) LEAT_MUST_CHECK;
-/* "ps=host:2222;worker=host:2223,host:2224", or as TensorFlow's own server takes it,
+/* Parses "ps=host:2222;worker=host:2223,host:2224", or the form of TensorFlow's own server,
  * "ps|host:2222,worker|host:2223;host:2224". */
 LEAT_API leat_status leat_cluster_parse(const char *text,
                                         leat_cluster **cluster_out) LEAT_MUST_CHECK;
 /* From the environment: TF_CONFIG (cluster or sparseCluster), else Slurm's variables, with the
  * split of LEAT_JOBS ("ps=1,worker=3") and the first port LEAT_PORT_BASE. job_out (at most 64 bytes
- * with its NUL) and task_out: which task this process is; "" and -1 if TF_CONFIG does not say, and
- * an evaluator is in no cluster. NOT_FOUND if neither is set. */
+ * with its NUL) and task_out give the task that this process is: "" and -1 if TF_CONFIG has no
+ * task. An evaluator is not part of the cluster. NOT_FOUND if neither TF_CONFIG nor Slurm's
+ * variables are set. */
 LEAT_API leat_status leat_cluster_from_env(leat_cluster **cluster_out, char job_out[64],
                                            int *task_out) LEAT_MUST_CHECK;
-/* From the variables that Slurm sets for the tasks of a step (srun). jobs: how its tasks are split,
- * by the jobs' names in alphabetical order, "ps=1,worker=3"; NULL: all are workers. The first task
- * of a host is at port_base (0: 8888), others behind it. NOT_FOUND if this is no such task. */
+/* From the variables that Slurm sets for the tasks of a step (srun). jobs says how the tasks are
+ * split into jobs, which are in alphabetical order: "ps=1,worker=3"; NULL: all are workers. The
+ * first task of a host listens on port_base (0: 8888), the next ones on the ports after it.
+ * NOT_FOUND if this process is not a task of a Slurm step. */
 LEAT_API leat_status leat_cluster_from_slurm(const char *jobs, int port_base,
                                              leat_cluster **cluster_out, char job_out[64],
                                              int *task_out) LEAT_MUST_CHECK;
 LEAT_API int leat_cluster_jobs(const leat_cluster *c);
 LEAT_API const char *leat_cluster_job(const leat_cluster *c, int i);
-/* One more than the highest index of a task; 0 for a job that is not there. */
+/* One more than the highest index of a task; 0 if there is no such job. */
 LEAT_API int leat_cluster_tasks(const leat_cluster *c, const char *job);
 LEAT_API const char *leat_cluster_address(const leat_cluster *c, const char *job,
-                                          int task); /* or NULL */
+                                          int task); /* NULL if there is no such task */
 
-/* ---- Who may talk ---- */
-/* Zero means none of it. Files are PEM. */
+/* ---- Security ---- */
+/* A field that is zero is not used. Files are PEM. */
 typedef struct leat_security {
     const char *certificate, *key; /* files: this task's TLS certificate and its key */
-    const char *authority;         /* file: certificates that sign peers' */
-    bool mutual;                   /* clients must show a certificate, too */
-    const char *token;             /* every call carries it, as a gRPC call credential */
-    const char *name;              /* the name that peers' certificates carry, if not their host */
+    /* File: certificates of the authorities that sign the peers' certificates. */
+    const char *authority;
+    bool mutual;       /* clients must present a certificate, too */
+    const char *token; /* every call must carry this token, as a gRPC call credential */
+    const char *name;  /* the name that peers' certificates carry, if not their host */
 } leat_security;
 
 /* ---- A task's server ---- */
 typedef struct leat_server leat_server;
 
 typedef struct leat_server_options {
-    int cpu_devices;      /* 1 */
+    const char *devices;  /* how many of which kind, "cpu:2,gpu:1"; see leat_devices_list */
+    int cpu_devices;      /* number of CPU devices, if `devices` does not give it; default 1 */
     int intra_op_threads; /* as in leat_session_options */
     int inter_op_threads;
     leat_security security;
-    int64_t max_message;   /* bytes; 0: 2 GB from TensorFlow's tasks, 1 TB from Leat's, in parts */
-    int max_sessions;      /* at a time; 0: 1,000 */
-    int max_calls;         /* parked or running at a time; 0: 10,000 */
-    bool no_shared_memory; /* gRPC alone, also with Leat's tasks on this machine */
+    /* Limit of a message in bytes; default: 2 GB for messages of TensorFlow's tasks, 1 TB for those
+     * of Leat's, which are sent in parts. */
+    int64_t max_message;
+    int max_sessions; /* how many may be open at the same time; default 1,000 */
+    int max_calls; /* how many calls may be running or waiting at the same time; default 10,000 */
+    /* Which transports may be used between Leat's tasks, "grpc,socket,shm"; NULL: all. gRPC always
+     * is, and alone with tasks that are not Leat's. */
+    const char *transports;
+    /* Leaves "shm" out of them: tasks of one machine talk by Unix sockets, or by gRPC where
+     * `transports` has no "socket". For gRPC alone set `transports` to "grpc". */
+    bool no_shared_memory;
+    int data_port; /* TCP port of transport socket; 0: any that is free */
 } leat_server_options;
 
-/* Copies what it is given. Returns when the server answers. */
+/* Copies its arguments. Returns when the server accepts calls. */
 LEAT_API leat_status leat_server_start(const leat_cluster *c, const char *job, int task,
                                        const leat_server_options *options,
                                        leat_server **server_out) LEAT_MUST_CHECK;
-/* A server of its own, job "local", task 0, on a free port of the loopback address. */
+/* Starts a server of a cluster with a single task: job "local", task 0, on a free port of the
+ * loopback address. */
 LEAT_API leat_status leat_server_start_local(leat_server **server_out) LEAT_MUST_CHECK;
 LEAT_API const char *leat_server_target(const leat_server *s); /* "grpc://host:port" */
-/* Waits until the job is done: all tasks that had sessions here have closed them and gone, or
- * leat_server_stop was called. */
+/* Waits until the job is done: all tasks that had sessions on this server have closed them and
+ * disconnected, or leat_server_stop was called. */
 LEAT_API leat_status leat_server_join(leat_server *s) LEAT_MUST_CHECK;
-/* Steps under way get grace_ms to end; then they are aborted. From any thread. */
+/* Steps that are running have grace_ms to end; then they are aborted. May be called from any
+ * thread. */
 LEAT_API void leat_server_stop(leat_server *s, int64_t grace_ms);
-LEAT_API void leat_server_free(leat_server *s); /* stops it, if it runs */
+LEAT_API void leat_server_free(leat_server *s); /* stops the server if it runs */
 
-/* ---- Is everybody there? ---- */
+/* ---- Which tasks can be reached ---- */
 typedef enum leat_reach {
     LEAT_REACH_OK,
-    LEAT_REACH_UNRESOLVED,  /* the host's name is not known */
-    LEAT_REACH_REFUSED,     /* nobody listens at the port */
-    LEAT_REACH_SILENT,      /* no connection in time: the host is down, or a firewall */
-    LEAT_REACH_UNREACHABLE, /* no way there, or no right to go */
-    LEAT_REACH_MUTE,        /* the port is open, but no task of a cluster answers */
-    LEAT_REACH_WRONG, /* another task than the cluster says, of another version, or a wrong clock */
+    LEAT_REACH_UNRESOLVED, /* the host's name cannot be resolved */
+    LEAT_REACH_REFUSED,    /* nothing listens on the port */
+    LEAT_REACH_SILENT, /* no connection in time: the host is down, or a firewall drops packets */
+    LEAT_REACH_UNREACHABLE, /* no route to the host, or no permission */
+    LEAT_REACH_MUTE,        /* the port is open, but no task of a cluster replies */
+    /* a different task than the cluster names, a different version, or a wrong clock. */
+    LEAT_REACH_WRONG,
 } leat_reach;
 typedef struct leat_probe {
     char job[64];
     int task;
     char address[300];
     leat_reach reach;
-    char problem[400]; /* "" if there is none: what was found, and what to do */
-    char kind[16];     /* "Leat", "TensorFlow"; "" if it did not answer */
-    char version[32];  /* of Leat; "" if it does not say */
+    char problem[400]; /* what was found, and what to do; "" if there is no problem */
+    char kind[16];     /* "Leat" or "TensorFlow"; "" if the task did not reply */
+    char version[32];  /* version of Leat; "" if the task does not send it */
     int devices;
-    double round_trip;  /* seconds: the least of some */
-    double clock_ahead; /* seconds that its clock is ahead of ours; NaN if it does not say */
+    double round_trip; /* seconds: the shortest of several */
+    /* Seconds that the task's clock is ahead of ours; NaN if the task does not send its time. */
+    double clock_ahead;
 } leat_probe;
 typedef struct leat_probe_options {
-    int64_t timeout_ms; /* of each task; 0: 5,000 */
+    int64_t timeout_ms; /* for each task; default 5,000 */
     leat_security security;
 } leat_probe_options;
-/* Asks all tasks of a cluster at the same time. Gives *n_out probes, to be freed with free(), in
- * the order of jobs and tasks. Only what cannot even be tried is an error. */
+/* Calls all tasks of a cluster at the same time. Gives *n_out probes, to be freed with free(), in
+ * the order of jobs and tasks. A task that cannot be reached is not an error of this function. */
 LEAT_API leat_status leat_cluster_check(const leat_cluster *c, const leat_probe_options *options,
                                         leat_probe **probes_out, int *n_out) LEAT_MUST_CHECK;
-LEAT_API const char *leat_reach_name(leat_reach r); /* "ok", "refused" */
-LEAT_API const char *leat_version(void);            /* of this library, "0.1.0" */
+LEAT_API const char *leat_reach_name(leat_reach r); /* the name of a result: "ok", "refused" */
+LEAT_API const char *leat_version(void);            /* the version of this library, "0.1.0" */
 
 #endif

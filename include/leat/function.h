@@ -1,5 +1,5 @@
 /* function.h -- functions: graphs with a name, arguments and results, that can be called any number
- * of times, and whose gradient is known. They travel with the graph (GraphDef's library).
+ * of times and have gradients. They are stored in the graph (GraphDef's library).
  *
  *     static void twice(leat_graph *body, void *arg, const leat_out *in, leat_out *out)
  *     {
@@ -8,8 +8,8 @@
  *     leat_function_define(g, "Twice", twice, NULL, 1, LEAT_FLOAT);
  *     leat_out y = leat_op(g, "Twice", leat_in(x));
  *
- * The name is an op from then on. PartitionedCall and StatefulPartitionedCall call it by their
- * attribute f (leat_attr_func).
+ * After leat_function_define, the name can be used as an op. PartitionedCall and
+ * StatefulPartitionedCall call it by their attribute f (leat_attr_func).
  */
 #ifndef LEAT_FUNCTION_H
 #define LEAT_FUNCTION_H
@@ -22,8 +22,8 @@ typedef void (*leat_function_fn)(leat_graph *body, void *arg, const leat_out *in
 /* Adds a function with n_out results; the dtypes of its arguments follow. Nodes of the body that
  * have side effects run in every call. */
 #define leat_function_define(g, name, fn, arg, n_out, ...)                                         \
-    leat_function_define_at(LEAT_AT, g, name, fn, arg, n_out, (const leat_dtype[]){__VA_ARGS__},   \
-                            (int)(sizeof((leat_dtype[]){__VA_ARGS__}) / sizeof(leat_dtype)))
+    leat_function_define_at(LEAT_AT, g, name, fn, arg, n_out, LEAT_ARRAY(leat_dtype, __VA_ARGS__), \
+                            LEAT_COUNT(leat_dtype, __VA_ARGS__))
 LEAT_API void leat_function_define_at(leat_loc at, leat_graph *g, const char *name,
                                       leat_function_fn fn, void *arg, int n_out,
                                       const leat_dtype *in_types, int n_in);

@@ -1,16 +1,17 @@
-/* io.h -- files: records (TFRecord), checkpoints, event files. They are TensorFlow's, both ways.
+/* io.h -- files: records (TFRecord), checkpoints, event files. Formats are TensorFlow's: each can
+ * read the other's files.
  *
- * Readers take nothing in a file for granted: DATA_LOSS says what is broken and where. Other errors
- * have the code that TensorFlow gives to the system's error, and name the file.
+ * Readers check everything: DATA_LOSS says what is damaged and where. Other errors name the file
+ * and have the code that TensorFlow assigns to the system's error.
  */
 #ifndef LEAT_IO_H
 #define LEAT_IO_H
 
 #include <leat/tensor.h>
 
-/* ---- Records: strings of bytes in a row, each with its length and checksums ---- */
+/* ---- Records: a sequence of byte strings, each with its length and checksums ---- */
 typedef enum leat_record_form {
-    LEAT_RECORD_AUTO, /* reading: found out; writing: plain */
+    LEAT_RECORD_AUTO, /* reading: detected; writing: not compressed */
     LEAT_RECORD_PLAIN,
     LEAT_RECORD_GZIP,
     LEAT_RECORD_ZLIB,
@@ -24,21 +25,22 @@ LEAT_API leat_status leat_record_next(leat_record_reader *r, const void **bytes_
                                       size_t *size_out) LEAT_MUST_CHECK;
 LEAT_API void leat_record_reader_free(leat_record_reader *r); /* of NULL does nothing */
 
-typedef struct leat_record_writer leat_record_writer; /* one thread at a time */
-/* A new file; one that is there is written over. */
+typedef struct leat_record_writer leat_record_writer; /* to be used by one thread at a time */
+/* Makes a new file; an existing file is overwritten. */
 LEAT_API leat_status leat_record_writer_open(const char *path, leat_record_form form,
                                              leat_record_writer **writer_out) LEAT_MUST_CHECK;
 LEAT_API leat_status leat_record_write(leat_record_writer *w, const void *bytes,
                                        size_t size) LEAT_MUST_CHECK;
-/* What was written is in the file. After an error (a full disk) the file ends with a whole record,
- * and what is missing is tried again at the next call. */
+/* After this call, everything written is in the file. After an error (a full disk) the file ends
+ * with a whole record, and the next call tries to write the rest again. */
 LEAT_API leat_status leat_record_flush(leat_record_writer *w) LEAT_MUST_CHECK;
 /* Flushes and frees. Of NULL does nothing. */
 LEAT_API leat_status leat_record_writer_close(leat_record_writer *w) LEAT_MUST_CHECK;
 
 /* ---- Checkpoints: the tensors at a prefix ("train/model.ckpt-1200") ---- */
 typedef struct leat_checkpoint leat_checkpoint;
-/* V2 (PREFIX.index and data files), or V1 (a file, or a pattern of files). */
+/* Opens a checkpoint of version 2 (PREFIX.index and data files) or 1 (a file, or a pattern of
+ * files). */
 LEAT_API leat_status leat_checkpoint_open(const char *prefix,
                                           leat_checkpoint **checkpoint_out) LEAT_MUST_CHECK;
 LEAT_API void leat_checkpoint_free(leat_checkpoint *c); /* of NULL does nothing */
@@ -46,11 +48,11 @@ typedef struct leat_checkpoint_entry {
     const char *name;
     leat_dtype dtype;
     leat_shape shape;
-    int slices; /* it was saved in; 0: in one piece */
+    int slices; /* number of slices it was saved in; 0: in one piece */
 } leat_checkpoint_entry;
 LEAT_API int leat_checkpoint_count(const leat_checkpoint *c);
 LEAT_API const leat_checkpoint_entry *leat_checkpoint_at(const leat_checkpoint *c, int i);
-/* NULL if there is none of this name. */
+/* NULL if there is no tensor of this name. */
 LEAT_API const leat_checkpoint_entry *leat_checkpoint_find(const leat_checkpoint *c,
                                                            const char *name);
 /* Gives a tensor. NOT_FOUND: "Key x not found in checkpoint". */

@@ -32,7 +32,7 @@
     LEAT_OP2("SparseSoftmaxCrossEntropyWithLogits", logits, labels, ##__VA_ARGS__)
 #define leat_in_top_k(predictions, targets, k, ...)                                                \
     LEAT_OP2("InTopK", predictions, targets, leat_attr_int("k", k), ##__VA_ARGS__)
-/* The k largest of each row; output 1 says where they are (int32). k is an int32 scalar. */
+/* The k largest elements of each row; output 1 has their indices (int32). k is an int32 scalar. */
 #define leat_top_k(x, k, ...) LEAT_OP2("TopKV2", x, k, ##__VA_ARGS__)
 
 /* ---- Layers. Their variables are named by a variable scope: "dense/kernel", "dense/bias". ---- */
@@ -40,31 +40,35 @@ typedef struct leat_dense_options {
     const char *name;       /* of the scope; not set: "dense", made unique */
     const char *activation; /* an op of one input, "Relu"; not set: none */
     bool no_bias;
-    leat_initializer kernel_initializer, bias_initializer; /* the scope's or Glorot; zeros */
+    /* Defaults: for the kernel the scope's initializer or Glorot, for the bias zeros. */
+    leat_initializer kernel_initializer, bias_initializer;
     leat_regularizer kernel_regularizer;
-    leat_reuse reuse; /* with a name */
+    leat_reuse reuse; /* only with a name */
     bool not_trainable;
 } leat_dense_options;
 /* x*kernel + bias; x is (..., in), the result (..., units). */
 #define leat_dense(x, units, ...)                                                                  \
-    leat_dense_at(LEAT_AT, x, units, &(leat_dense_options){__VA_ARGS__})
+    leat_dense_at(LEAT_AT, x, units, LEAT_OPTIONS(leat_dense_options, __VA_ARGS__))
 LEAT_API leat_out leat_dense_at(leat_loc at, leat_out x, int64_t units,
                                 const leat_dense_options *o);
 typedef struct leat_embedding_options {
-    bool in_blocks; /* the rows lie one part after the other, as leat_variable_parts gives them */
+    /* True if each part has consecutive rows, as in the parts that leat_variable_parts gives. */
+    bool in_blocks;
 } leat_embedding_options;
-/* Rows of params at ids; the result is ids' shape with a row's behind it. Params in n > 1 parts:
- * row i is row i / n of part i % n, unless in_blocks. Gradients are rows, too. */
+/* Looks up rows of params by ids; the result's shape is that of ids followed by that of a row. If
+ * params has n > 1 parts, row i is row i / n of part i % n, unless in_blocks. The gradient of
+ * params is rows (IndexedSlices). */
 #define leat_embedding_lookup(params, n, ids, ...)                                                 \
-    leat_embedding_lookup_at(LEAT_AT, params, n, ids, &(leat_embedding_options){__VA_ARGS__})
+    leat_embedding_lookup_at(LEAT_AT, params, n, ids,                                              \
+                             LEAT_OPTIONS(leat_embedding_options, __VA_ARGS__))
 LEAT_API leat_out leat_embedding_lookup_at(leat_loc at, const leat_out *params, int n, leat_out ids,
                                            const leat_embedding_options *o);
 /* Each element is 0 with probability `rate`, else scaled by 1 / (1 - rate). */
 #define leat_dropout(x, rate, ...)                                                                 \
-    leat_dropout_at(LEAT_AT, x, rate, &(leat_random_options){__VA_ARGS__})
+    leat_dropout_at(LEAT_AT, x, rate, LEAT_OPTIONS(leat_random_options, __VA_ARGS__))
 LEAT_API leat_out leat_dropout_at(leat_loc at, leat_out x, double rate,
-                                  const leat_random_options *o); /* of which seed counts */
-/* (batch, ...) as (batch, all the rest) */
+                                  const leat_random_options *o); /* only seed is used */
+/* Reshapes (batch, ...) to (batch, product of the other dimensions). */
 #define leat_flatten(x) leat_flatten_at(LEAT_AT, x)
 LEAT_API leat_out leat_flatten_at(leat_loc at, leat_out x);
 

@@ -9,23 +9,23 @@
 
 #include <leat/graph.h>
 
-/* An op whose inputs are n tensors; the graph is theirs. */
+/* An op with n tensors as inputs, in whose graph it is made. */
 LEAT_API leat_out leat_op_of(leat_loc at, const char *op, const leat_out *x, int n,
                              const leat_arg *args);
-/* A list of further arguments, which may be empty; `first` makes that right in strict C11. */
+/* A list of further arguments, which may be empty; `first` keeps an empty list valid in strict
+ * C11. */
 #define LEAT_ARGS_AFTER(first, ...)                                                                \
-    (const leat_arg[])                                                                             \
-    {                                                                                              \
-        {.kind = LEAT_ARG_SKIP}, ##__VA_ARGS__, {.kind = LEAT_ARG_END}                             \
-    }
+    LEAT_ARRAY(leat_arg, leat_arg_new(LEAT_ARG_SKIP, NULL), ##__VA_ARGS__,                         \
+               leat_arg_new(LEAT_ARG_END, NULL))
 #define LEAT_ARGS(...) LEAT_ARGS_AFTER(0, ##__VA_ARGS__)
-#define LEAT_OP1(op, x, ...) leat_op_of(LEAT_AT, op, (const leat_out[]){x}, 1, LEAT_ARGS_AFTER(0, ##__VA_ARGS__))
+#define LEAT_OP1(op, x, ...)                                                                       \
+    leat_op_of(LEAT_AT, op, LEAT_ARRAY(leat_out, x), 1, LEAT_ARGS_AFTER(0, ##__VA_ARGS__))
 #define LEAT_OP2(op, x, y, ...)                                                                    \
-    leat_op_of(LEAT_AT, op, (const leat_out[]){x, y}, 2, LEAT_ARGS_AFTER(0, ##__VA_ARGS__))
+    leat_op_of(LEAT_AT, op, LEAT_ARRAY(leat_out, x, y), 2, LEAT_ARGS_AFTER(0, ##__VA_ARGS__))
 #define LEAT_OP3(op, x, y, z, ...)                                                                 \
-    leat_op_of(LEAT_AT, op, (const leat_out[]){x, y, z}, 3, LEAT_ARGS_AFTER(0, ##__VA_ARGS__))
+    leat_op_of(LEAT_AT, op, LEAT_ARRAY(leat_out, x, y, z), 3, LEAT_ARGS_AFTER(0, ##__VA_ARGS__))
 #define LEAT_OP4(op, a, b, c, d, ...)                                                              \
-    leat_op_of(LEAT_AT, op, (const leat_out[]){a, b, c, d}, 4, LEAT_ARGS_AFTER(0, ##__VA_ARGS__))
+    leat_op_of(LEAT_AT, op, LEAT_ARRAY(leat_out, a, b, c, d), 4, LEAT_ARGS_AFTER(0, ##__VA_ARGS__))
 /* An op with one list input. */
 #define LEAT_OPN(op, xs, n, ...)                                                                   \
     leat_op_of(LEAT_AT, op, (xs), (n), LEAT_ARGS_AFTER(0, ##__VA_ARGS__))
@@ -47,8 +47,8 @@ LEAT_API leat_out leat_string_at(leat_loc at, leat_graph *g, const char *s);
     leat_scalar_at(LEAT_AT, leat_node_graph((x).node), leat_dtype_base(leat_out_dtype(x)), v)
 /* int32 vector: leat_ints(g, 0, 1) */
 #define leat_ints(g, ...)                                                                          \
-    leat_int_vector_at(LEAT_AT, g, LEAT_INT32, (const int64_t[]){__VA_ARGS__},                     \
-                       (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
+    leat_int_vector_at(LEAT_AT, g, LEAT_INT32, LEAT_ARRAY(int64_t, __VA_ARGS__),                   \
+                       LEAT_COUNT(int64_t, __VA_ARGS__))
 #define leat_int_vector(g, v, n) leat_int_vector_at(LEAT_AT, g, LEAT_INT32, v, n)
 #define leat_shape_const(g, s) leat_int_vector_at(LEAT_AT, g, LEAT_INT32, (s).dim, (s).rank)
 #define leat_string_const(g, s) leat_string_at(LEAT_AT, g, s)
@@ -65,26 +65,31 @@ LEAT_API leat_out leat_string_at(leat_loc at, leat_graph *g, const char *s);
 /* ---- Random values, in TensorFlow's sequences: the same seeds give the same numbers ---- */
 typedef struct leat_random_options {
     leat_dtype dtype;    /* float if not set */
-    double mean, stddev; /* of the normals; a stddev of 0 stands for 1 */
-    double low, high;    /* of the uniform, [low, high); both 0 stand for [0, 1) */
-    int64_t seed;        /* of this op; 0: from the graph's, else from the system; unless */
-    bool has_seed;       /* that 0 is meant */
+    double mean, stddev; /* for the normal distributions; a stddev of 0 means 1 */
+    double low, high;    /* of the uniform distribution, [low, high); both 0 mean [0, 1) */
+    /* The op's seed. 0 means: from the graph's seed, or from the system if that is not set
+     * either. */
+    int64_t seed;
+    bool has_seed; /* true: a seed of 0 is used as it is */
     const char *name;
 } leat_random_options;
 /* kind: "random_normal", "truncated_normal", "random_uniform". */
 LEAT_API leat_out leat_random_at(leat_loc at, leat_graph *g, const char *kind, leat_shape s,
                                  const leat_random_options *o);
 #define leat_random_normal(g, shape, ...)                                                          \
-    leat_random_at(LEAT_AT, g, "random_normal", shape, &(leat_random_options){__VA_ARGS__})
+    leat_random_at(LEAT_AT, g, "random_normal", shape,                                             \
+                   LEAT_OPTIONS(leat_random_options, __VA_ARGS__))
 /* Values more than two stddev from the mean are drawn again. */
 #define leat_truncated_normal(g, shape, ...)                                                       \
-    leat_random_at(LEAT_AT, g, "truncated_normal", shape, &(leat_random_options){__VA_ARGS__})
+    leat_random_at(LEAT_AT, g, "truncated_normal", shape,                                          \
+                   LEAT_OPTIONS(leat_random_options, __VA_ARGS__))
 #define leat_random_uniform(g, shape, ...)                                                         \
-    leat_random_at(LEAT_AT, g, "random_uniform", shape, &(leat_random_options){__VA_ARGS__})
+    leat_random_at(LEAT_AT, g, "random_uniform", shape,                                            \
+                   LEAT_OPTIONS(leat_random_options, __VA_ARGS__))
 /* The rows of x in random order; takes .seed and .name. */
 LEAT_API leat_out leat_random_shuffle_at(leat_loc at, leat_out x, const leat_random_options *o);
 #define leat_random_shuffle(x, ...)                                                                \
-    leat_random_shuffle_at(LEAT_AT, x, &(leat_random_options){__VA_ARGS__})
+    leat_random_shuffle_at(LEAT_AT, x, LEAT_OPTIONS(leat_random_options, __VA_ARGS__))
 
 /* ---- Array ---- */
 #define leat_identity(x, ...) LEAT_OP1("Identity", x, ##__VA_ARGS__)
@@ -135,9 +140,10 @@ LEAT_API leat_out leat_dynamic_stitch_at(leat_loc at, const leat_out *indices, c
 #define leat_dynamic_stitch(indices, data, n) leat_dynamic_stitch_at(LEAT_AT, indices, data, n)
 
 /* ---- Math ---- */
-LEAT_API leat_out leat_cast_at(leat_loc at, leat_out x, leat_dtype t); /* x itself if it is of t */
+/* x itself if its dtype is t. */
+LEAT_API leat_out leat_cast_at(leat_loc at, leat_out x, leat_dtype t);
 #define leat_cast(x, dtype) leat_cast_at(LEAT_AT, x, dtype)
-LEAT_API leat_out leat_conj_at(leat_loc at, leat_out x); /* x itself unless it is complex */
+LEAT_API leat_out leat_conj_at(leat_loc at, leat_out x); /* x itself unless its dtype is complex */
 #define leat_conj(x) leat_conj_at(LEAT_AT, x)
 #define leat_neg(x, ...) LEAT_OP1("Neg", x, ##__VA_ARGS__)
 #define leat_abs(x, ...) LEAT_OP1("Abs", x, ##__VA_ARGS__)
@@ -163,7 +169,7 @@ LEAT_API leat_out leat_conj_at(leat_loc at, leat_out x); /* x itself unless it i
 #define leat_digamma(x, ...) LEAT_OP1("Digamma", x, ##__VA_ARGS__)
 #define leat_polygamma(n, x, ...) LEAT_OP2("Polygamma", n, x, ##__VA_ARGS__)
 #define leat_erf(x, ...) LEAT_OP1("Erf", x, ##__VA_ARGS__)
-/* From an output y and its gradient dy. */
+/* From an output y and its gradient dy, the gradient of the input. */
 #define leat_reciprocal_grad(y, dy, ...) LEAT_OP2("ReciprocalGrad", y, dy, ##__VA_ARGS__)
 #define leat_sqrt_grad(y, dy, ...) LEAT_OP2("SqrtGrad", y, dy, ##__VA_ARGS__)
 #define leat_rsqrt_grad(y, dy, ...) LEAT_OP2("RsqrtGrad", y, dy, ##__VA_ARGS__)
@@ -206,7 +212,8 @@ LEAT_API leat_out leat_conj_at(leat_loc at, leat_out x); /* x itself unless it i
 #define leat_segment_sum(x, ids, ...) LEAT_OP2("SegmentSum", x, ids, ##__VA_ARGS__)
 #define leat_unsorted_segment_sum(x, ids, n, ...)                                                  \
     LEAT_OP3("UnsortedSegmentSum", x, ids, n, ##__VA_ARGS__)
-/* Reductions over the dimensions in `axes`, an int32 vector; keep: leat_attr_bool("keep_dims", 1). */
+/* Reductions over the dimensions in `axes`, an int32 vector; keep: leat_attr_bool("keep_dims", 1).
+ */
 #define leat_sum(x, axes, ...) LEAT_OP2("Sum", x, axes, ##__VA_ARGS__)
 #define leat_mean(x, axes, ...) LEAT_OP2("Mean", x, axes, ##__VA_ARGS__)
 #define leat_prod(x, axes, ...) LEAT_OP2("Prod", x, axes, ##__VA_ARGS__)
@@ -227,10 +234,10 @@ LEAT_API leat_out leat_clip_by_value_at(leat_loc at, leat_out x, double low, dou
 /* ---- Flow ---- */
 #define leat_no_op(g, ...) LEAT_OP0(g, "NoOp", ##__VA_ARGS__)
 LEAT_API leat_out leat_group_at(leat_loc at, leat_graph *g, const leat_out *x, int n, const char *name);
-/* A NoOp that runs when all of these have. */
+/* A NoOp that runs when all the given nodes have run. */
 #define leat_group(g, ...)                                                                         \
-    leat_group_at(LEAT_AT, g, (const leat_out[]){__VA_ARGS__},                                     \
-                  (int)(sizeof((leat_out[]){__VA_ARGS__}) / sizeof(leat_out)), NULL)
+    leat_group_at(LEAT_AT, g, LEAT_ARRAY(leat_out, __VA_ARGS__),                                   \
+                  LEAT_COUNT(leat_out, __VA_ARGS__), NULL)
 
 /* ---- Variables (references, as TensorFlow 1 has them by default) ---- */
 #define leat_assign(ref, value, ...) LEAT_OP2("Assign", ref, value, ##__VA_ARGS__)

@@ -6,9 +6,9 @@
  *     leat_out batch = leat_dequeue_many(q, 100);        -- images; leat_output(batch, 1): labels
  *
  * A queue lives on its device from the first run that uses it; one with a shared_name is the same
- * for all graphs and sessions there. A run that has to wait at a queue or an accumulator holds no
- * thread; it ends with CANCELLED when it is cancelled or its session closed, with
- * DEADLINE_EXCEEDED when its time is over. Ops that give nothing are targets of a run.
+ * for all graphs and sessions there. A run that waits at a queue or an accumulator occupies no
+ * thread meanwhile; it ends with CANCELLED when it is cancelled or its session closed, with
+ * DEADLINE_EXCEEDED when its timeout passes. Ops without outputs are run as targets.
  */
 #ifndef LEAT_QUEUE_H
 #define LEAT_QUEUE_H
@@ -19,7 +19,8 @@
 /* ---- Queues ---- */
 typedef struct leat_component {
     leat_dtype dtype;
-    leat_shape shape; /* unknown for all components: elements of any shapes, one at a time */
+    /* Unknown for all components: elements of any shape, which cannot be batched. */
+    leat_shape shape;
 } leat_component;
 typedef struct leat_components {
     const leat_component *v;
@@ -28,87 +29,93 @@ typedef struct leat_components {
 #define LEAT_COMPONENTS(...) LEAT_LIST(leat_components, leat_component, __VA_ARGS__)
 
 typedef struct leat_queue_options {
-    int64_t seed;          /* of a shuffling queue; 0: from the graph's, else by chance; unless */
-    bool has_seed;         /* that 0 is meant */
-    const char *container; /* "": the default one */
+    /* Of a shuffling queue. 0 means: from the graph's seed, or random if that is not set either. */
+    int64_t seed;
+    bool has_seed;         /* true: a seed of 0 is used as it is */
+    const char *container; /* "" is the default container */
     const char *shared_name;
     const char *name; /* "fifo_queue" ... */
 } leat_queue_options;
-/* Gives a handle. capacity: elements, below 1 for no limit; who puts more has to wait. */
+/* Each gives a queue's handle. capacity is in elements; below 1: no limit. An enqueue into a full
+ * queue waits. */
 LEAT_API leat_out leat_queue_at(leat_loc at, leat_graph *g, const char *op, int64_t capacity,
                                 int64_t min_after_dequeue, leat_components components,
                                 const leat_queue_options *options);
 /* First in, first out. */
 #define leat_fifo_queue(g, capacity, components, ...)                                              \
     leat_queue_at(LEAT_AT, g, "FIFOQueueV2", capacity, 0, components,                              \
-                  &(const leat_queue_options){__VA_ARGS__})
-/* The same; sizes of -1 in shapes may differ, and a batch is filled up with zeros. */
+                  LEAT_OPTIONS(leat_queue_options, __VA_ARGS__))
+/* First in, first out; dimensions of -1 in the shapes may differ between elements, and a batch is
+ * padded with zeros. */
 #define leat_padding_fifo_queue(g, capacity, components, ...)                                      \
     leat_queue_at(LEAT_AT, g, "PaddingFIFOQueueV2", capacity, 0, components,                       \
-                  &(const leat_queue_options){__VA_ARGS__})
-/* A component in front, an int64 scalar, is added: the least comes out first. */
+                  LEAT_OPTIONS(leat_queue_options, __VA_ARGS__))
+/* Each element gets a further component in front, an int64 scalar: the least is dequeued first. */
 #define leat_priority_queue(g, capacity, components, ...)                                          \
     leat_queue_at(LEAT_AT, g, "PriorityQueueV2", capacity, 0, components,                          \
-                  &(const leat_queue_options){__VA_ARGS__})
-/* A random one comes out, while more than min_after_dequeue are there, or the queue is closed. */
+                  LEAT_OPTIONS(leat_queue_options, __VA_ARGS__))
+/* A random element is dequeued, as soon as more than min_after_dequeue are in the queue or the
+ * queue is closed. */
 #define leat_random_shuffle_queue(g, capacity, min_after_dequeue, components, ...)                 \
     leat_queue_at(LEAT_AT, g, "RandomShuffleQueueV2", capacity, min_after_dequeue, components,     \
-                  &(const leat_queue_options){__VA_ARGS__})
+                  LEAT_OPTIONS(leat_queue_options, __VA_ARGS__))
 
-/* One element, a tensor for each component; with _many, each row of the tensors. */
+/* Adds one element, a tensor for each component; the _many form adds each row of the tensors as an
+ * element. */
 #define leat_enqueue(q, ...)                                                                       \
-    leat_enqueue_at(LEAT_AT, q, (const leat_out[]){__VA_ARGS__},                                   \
-                    (int)(sizeof((const leat_out[]){__VA_ARGS__}) / sizeof(leat_out)), false)
+    leat_enqueue_at(LEAT_AT, q, LEAT_ARRAY(leat_out, __VA_ARGS__),                                 \
+                    LEAT_COUNT(leat_out, __VA_ARGS__), false)
 #define leat_enqueue_many(q, ...)                                                                  \
-    leat_enqueue_at(LEAT_AT, q, (const leat_out[]){__VA_ARGS__},                                   \
-                    (int)(sizeof((const leat_out[]){__VA_ARGS__}) / sizeof(leat_out)), true)
+    leat_enqueue_at(LEAT_AT, q, LEAT_ARRAY(leat_out, __VA_ARGS__),                                 \
+                    LEAT_COUNT(leat_out, __VA_ARGS__), true)
 LEAT_API leat_out leat_enqueue_at(leat_loc at, leat_out q, const leat_out *x, int n, bool many);
-/* Component 0 of an element; leat_output(x, i) is component i. A closed queue that is empty gives
- * OUT_OF_RANGE. */
+/* Dequeues an element and gives component 0; leat_output(x, i) is component i. A closed and empty
+ * queue gives OUT_OF_RANGE. */
 #define leat_dequeue(q) leat_dequeue_at(LEAT_AT, q)
 LEAT_API leat_out leat_dequeue_at(leat_loc at, leat_out q);
-/* Batches of n elements. A closed queue that has fewer gives OUT_OF_RANGE; _up_to gives them. */
+/* Dequeues a batch of n elements. If a closed queue has fewer, leat_dequeue_many gives OUT_OF_RANGE
+ * and leat_dequeue_up_to gives those that are there. */
 #define leat_dequeue_many(q, n) leat_dequeue_batch_at(LEAT_AT, q, "QueueDequeueManyV2", n)
 #define leat_dequeue_up_to(q, n) leat_dequeue_batch_at(LEAT_AT, q, "QueueDequeueUpToV2", n)
 LEAT_API leat_out leat_dequeue_batch_at(leat_loc at, leat_out q, const char *op, int n);
 
 typedef struct leat_queue_close_options {
-    bool cancel_pending_enqueues; /* not set: what waits to be put is put first */
+    bool cancel_pending_enqueues; /* false: pending enqueues are completed first */
 } leat_queue_close_options;
-/* Nothing more can be put: that gives CANCELLED. */
+/* Closes the queue: later enqueues give CANCELLED. */
 #define leat_queue_close(q, ...)                                                                   \
-    leat_queue_close_at(LEAT_AT, q, &(const leat_queue_close_options){__VA_ARGS__})
+    leat_queue_close_at(LEAT_AT, q, LEAT_OPTIONS(leat_queue_close_options, __VA_ARGS__))
 LEAT_API leat_out leat_queue_close_at(leat_loc at, leat_out q, const leat_queue_close_options *o);
 #define leat_queue_size(q) LEAT_OP1("QueueSizeV2", q)          /* int32 */
 #define leat_queue_is_closed(q) LEAT_OP1("QueueIsClosedV2", q) /* bool */
 
-/* ---- Accumulators: gradients are applied, with the step they were computed at; those of steps
- * before the accumulator's are dropped. Taking waits for enough of them, gives their mean, and
- * begins the accumulator's next step. ---- */
+/* ---- Accumulators: gradients are added, each with the global step at which it was computed; a
+ * gradient whose step is before the accumulator's is dropped. Taking waits until enough gradients
+ * were added, gives their mean, and advances the accumulator's step by one. ---- */
 typedef struct leat_accumulator_options {
-    bool sum; /* not the mean */
+    bool sum; /* give the sum instead of the mean */
     const char *container, *shared_name;
     const char *name; /* "conditional_accumulator" */
 } leat_accumulator_options;
 LEAT_API leat_out leat_accumulator_at(leat_loc at, leat_graph *g, const char *op, leat_dtype t,
                                       leat_shape shape, const leat_accumulator_options *options);
 #define leat_accumulator(g, dtype, shape, ...)                                                     \
-    leat_accumulator_at(LEAT_AT, g, "ResourceConditionalAccumulator", dtype, shape,                        \
-                        &(const leat_accumulator_options){__VA_ARGS__})
-/* Of rows (leat_grad_value with indices); shape is the whole tensor's. */
+    leat_accumulator_at(LEAT_AT, g, "ResourceConditionalAccumulator", dtype, shape,                \
+                        LEAT_OPTIONS(leat_accumulator_options, __VA_ARGS__))
+/* For gradients that are rows (leat_grad_value with indices); shape is that of the whole tensor. */
 #define leat_sparse_accumulator(g, dtype, shape, ...)                                              \
     leat_accumulator_at(LEAT_AT, g, "SparseConditionalAccumulator", dtype, shape,                  \
-                        &(const leat_accumulator_options){__VA_ARGS__})
+                        LEAT_OPTIONS(leat_accumulator_options, __VA_ARGS__))
 /* local_step: an int64 scalar. */
 #define leat_accumulator_apply(acc, gradient, local_step)                                          \
-    leat_accumulator_apply_at(LEAT_AT, acc, (leat_grad_value){.value = (gradient)}, local_step,    \
-                              false)
+    leat_accumulator_apply_at(LEAT_AT, acc, LEAT_STRUCT(leat_grad_value, .value = (gradient)),     \
+                              local_step, false)
 #define leat_accumulator_apply_rows(acc, rows, local_step)                                         \
     leat_accumulator_apply_at(LEAT_AT, acc, rows, local_step, false)
-/* Leat's own, which TensorFlow does not run: gives a bool, false if the gradient was dropped. */
+/* Leat only, TensorFlow has no such op: gives a bool, false if the gradient was dropped. */
 #define leat_accumulator_try_apply(acc, gradient, local_step)                                      \
-    leat_accumulator_apply_at(LEAT_AT, acc, (leat_grad_value){.value = (gradient)}, local_step,    \
-                              true)
+    leat_accumulator_apply_at(LEAT_AT, acc, LEAT_STRUCT(leat_grad_value, .value = (gradient)),     \
+                              local_step, true)
 #define leat_accumulator_try_apply_rows(acc, rows, local_step)                                     \
     leat_accumulator_apply_at(LEAT_AT, acc, rows, local_step, true)
 LEAT_API leat_out leat_accumulator_apply_at(leat_loc at, leat_out acc, leat_grad_value gradient,
@@ -122,11 +129,12 @@ LEAT_API leat_grad_value leat_accumulator_take_at(leat_loc at, leat_out acc, lea
 #define leat_accumulator_set_global_step(acc, step)                                                \
     leat_accumulator_op_at(LEAT_AT, acc, "AccumulatorSetGlobalStep", step)
 #define leat_accumulator_num_accumulated(acc) /* int32 */                                          \
-    leat_accumulator_op_at(LEAT_AT, acc, "AccumulatorNumAccumulated", (leat_out){0})
-/* Gradients dropped since the accumulator was made; int64. Leat's own. */
+    leat_accumulator_op_at(LEAT_AT, acc, "AccumulatorNumAccumulated",                              \
+                           LEAT_STRUCT(leat_out, NULL, 0))
+/* The number of gradients dropped since the accumulator was made; int64. Leat only. */
 #define leat_accumulator_num_dropped(acc)                                                          \
-    leat_accumulator_op_at(LEAT_AT, acc, "_AccumulatorNumDropped", (leat_out){0})
-/* The form of the op for this accumulator: with handles its name begins with "Resource". */
+    leat_accumulator_op_at(LEAT_AT, acc, "_AccumulatorNumDropped", LEAT_STRUCT(leat_out, NULL, 0))
+/* The op's name for this accumulator: with resource handles it begins with "Resource". */
 LEAT_API leat_out leat_accumulator_op_at(leat_loc at, leat_out acc, const char *op, leat_out x);
 
 #endif

@@ -1,12 +1,14 @@
-/* saver.h -- variables to checkpoints and back, by the session that has them, local or remote.
+/* saver.h -- saves variables to checkpoints and restores them, by the session that has them, local
+ * or remote.
  *
- *     leat_saver *saver = leat_saver_new(g);                  -- when all variables are there
+ *     leat_saver *saver = leat_saver_new(g);                  -- after all variables are made
  *     LEAT_DIE_ON_ERROR(leat_saver_save(saver, s, "train/model.ckpt", step, NULL));
  *     char *newest = leat_latest_checkpoint("train");         -- "train/model.ckpt-1200"
  *     if (newest)
  *         LEAT_DIE_ON_ERROR(leat_saver_restore(saver, s, newest));
  *
- * Nodes and files are TensorFlow's: it restores what Leat saved, and the other way round.
+ * Nodes and files are TensorFlow's: TensorFlow restores what Leat saved, and Leat restores what
+ * TensorFlow saved.
  */
 #ifndef LEAT_SAVER_H
 #define LEAT_SAVER_H
@@ -15,27 +17,30 @@
 #include <leat/session.h>
 #include <leat/variable.h>
 
-typedef struct leat_saver leat_saver; /* one thread at a time */
+typedef struct leat_saver leat_saver; /* to be used by one thread at a time */
 
 typedef struct leat_saver_var {
     leat_out var;
-    const char *name;  /* in the checkpoint; NULL: the variable's */
-    const char *slice; /* of a tensor of that name: "10 4 0,5:-"; NULL: all of it */
+    const char *name; /* its name in the checkpoint; NULL: the variable's name */
+    /* Which part of a tensor of that name it is: "10 4 0,5:-"; NULL: all of it. */
+    const char *slice;
 } leat_saver_var;
 typedef struct leat_saver_options {
     const leat_saver_var *vars; /* NULL: all global variables */
     int n_vars;
-    bool sharded;            /* each device writes its own; merged at the end */
-    bool allow_empty;        /* no variables: saving and restoring do nothing */
-    int max_to_keep;         /* 0: 5; below 0: all are kept */
-    double keep_every_hours; /* one in so many hours is kept for good; 0: 10000 */
-    bool relative_paths;     /* in the file "checkpoint", also where the directory is absolute */
-    const char *name;        /* "save" */
-    const char *filename;    /* where it saves to if nothing is said: "model" */
+    bool sharded;     /* each device writes its own files, which are merged at the end */
+    bool allow_empty; /* without variables, saving and restoring do nothing instead of failing */
+    int max_to_keep;  /* default 5; below 0: all are kept */
+    double keep_every_hours; /* one checkpoint in so many hours is kept for good; default 10000 */
+    /* Write relative paths to the file "checkpoint", even if the directory is absolute. */
+    bool relative_paths;
+    const char *name;     /* "save" */
+    const char *filename; /* the default value of the node for the file name; default "model" */
 } leat_saver_options;
-/* Adds the nodes to the graph; mistakes stick to it. Free with leat_saver_free, before the graph.
- */
-#define leat_saver_new(g, ...) leat_saver_new_at(LEAT_AT, g, &(leat_saver_options){__VA_ARGS__})
+/* Adds the nodes to the graph; a mistake is recorded in the graph (leat_graph_status). Free with
+ * leat_saver_free, before the graph. */
+#define leat_saver_new(g, ...)                                                                     \
+    leat_saver_new_at(LEAT_AT, g, LEAT_OPTIONS(leat_saver_options, __VA_ARGS__))
 LEAT_API leat_saver *leat_saver_new_at(leat_loc at, leat_graph *g, const leat_saver_options *o);
 LEAT_API void leat_saver_free(leat_saver *v); /* of NULL does nothing */
 
@@ -44,30 +49,31 @@ typedef struct leat_save_options {
     bool no_meta_graph;          /* do not write PATH.meta */
     bool no_state;               /* do not write "checkpoint", nor remove old ones */
 } leat_save_options;
-/* Writes a checkpoint at path, or path-<step> if step is not below 0; then the state file beside
- * it, and removes checkpoints beyond max_to_keep. Gives its path, unless path_out is NULL; free
- * with free(). */
+/* Writes a checkpoint at path, or path-<step> if step is not below 0; then writes the state file
+ * beside it, and removes checkpoints beyond max_to_keep. Gives the checkpoint's path, unless
+ * path_out is NULL; free with free(). */
 #define leat_saver_save(v, session, path, step, path_out, ...)                                     \
-    leat_saver_save_with(v, session, path, step, &(leat_save_options){__VA_ARGS__}, path_out)
+    leat_saver_save_with(v, session, path, step, LEAT_OPTIONS(leat_save_options, __VA_ARGS__),     \
+                         path_out)
 LEAT_API leat_status leat_saver_save_with(leat_saver *v, leat_session *s, const char *path,
                                           int64_t step, const leat_save_options *o,
                                           char **path_out) LEAT_MUST_CHECK;
-/* INVALID_ARGUMENT: there is no checkpoint at path. */
+/* INVALID_ARGUMENT if there is no checkpoint at path. */
 LEAT_API leat_status leat_saver_restore(leat_saver *v, leat_session *s,
                                         const char *path) LEAT_MUST_CHECK;
-/* A saver that begins anew takes up the checkpoints that dir/checkpoint lists, so that they count
- * for max_to_keep. Nothing is there to be taken up: OK. */
+/* Makes a new saver continue with the checkpoints that dir/checkpoint lists, so that they count for
+ * max_to_keep. OK if there are none. */
 LEAT_API leat_status leat_saver_recover(leat_saver *v, const char *dir) LEAT_MUST_CHECK;
-/* The checkpoints that it knows of, oldest first. *count_out of them; borrowed. */
+/* The checkpoints that the saver keeps, oldest first; *count_out of them; borrowed. */
 LEAT_API const char *const *leat_saver_checkpoints(const leat_saver *v, int *count_out);
 
-/* Writes a MetaGraphDef: the graph, its collections and queue runners, and the saver's nodes (v may
- * be NULL). */
+/* Writes a MetaGraphDef: the graph, its collections and queue runners, and the saver's nodes. v may
+ * be NULL. */
 LEAT_API leat_status leat_meta_graph_write(const leat_graph *g, const leat_saver *v,
                                            const char *path) LEAT_MUST_CHECK;
-/* Reads one, Leat's or TensorFlow's, into g: nodes, collections of tensors and of variables, queue
- * runners; what collections hold beyond these is passed over. *saver_out (unless it is NULL): the
- * saver that it names, else one of all variables; NULL if there are none. */
+/* Reads a MetaGraphDef, Leat's or TensorFlow's, into g: nodes, collections of tensors and of
+ * variables, queue runners; other collections are ignored. Unless saver_out is NULL, gives the
+ * saver that the file names, else one of all variables; NULL if there are no variables. */
 LEAT_API leat_status leat_meta_graph_read(leat_graph *g, const char *path,
                                           leat_saver **saver_out) LEAT_MUST_CHECK;
 

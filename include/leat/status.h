@@ -1,9 +1,8 @@
 /* status.h -- errors as values.
  *
- * A leat_status is NULL when all went well. Otherwise it carries one of gRPC's
- * canonical codes, a message, and the place in the source where the error was
- * decided. It may cross threads, and the wire. Whoever holds one frees it once,
- * with leat_status_free, or passes it on.
+ * A leat_status is NULL on success. Otherwise it carries one of gRPC's canonical codes, a message,
+ * and the file and line where the error was made. It may be passed between threads, and is sent
+ * between tasks. Its owner frees it once, with leat_status_free, or returns it to the caller.
  */
 #ifndef LEAT_STATUS_H
 #define LEAT_STATUS_H
@@ -14,16 +13,38 @@
 #include <stdint.h>
 
 #if defined(__GNUC__)
-#define LEAT_API __attribute__((visibility("default")))
+#define LEAT_VISIBLE __attribute__((visibility("default")))
 #define LEAT_MUST_CHECK __attribute__((warn_unused_result))
 #define LEAT_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #else
-#define LEAT_API
+#define LEAT_VISIBLE
 #define LEAT_MUST_CHECK
 #define LEAT_PRINTF(fmt, args)
 #endif
 
-/* One list: the enum, the names and the numbers on the wire come from it. */
+/* Values that macros of these headers pass on: an array and how many elements it has, the address
+ * of a struct, a struct. They live to the end of the block in C, of the statement in C++, where
+ * macros with ".member = value" arguments want C++20. */
+#ifdef __cplusplus
+#include <initializer_list>
+template <class T> const T *leat_address_of(const T &x)
+{
+    return &x;
+}
+#define LEAT_ARRAY(type, ...) (std::initializer_list<type>{__VA_ARGS__}.begin())
+#define LEAT_COUNT(type, ...) ((int)std::initializer_list<type>{__VA_ARGS__}.size())
+#define LEAT_OPTIONS(type, ...) leat_address_of(type{__VA_ARGS__})
+#define LEAT_STRUCT(type, ...) (type{__VA_ARGS__})
+#define LEAT_API extern "C" LEAT_VISIBLE
+#else
+#define LEAT_ARRAY(type, ...) ((const type[]){__VA_ARGS__})
+#define LEAT_COUNT(type, ...) ((int)(sizeof((const type[]){__VA_ARGS__}) / sizeof(type)))
+#define LEAT_OPTIONS(type, ...) (&(type){__VA_ARGS__})
+#define LEAT_STRUCT(type, ...) ((type){__VA_ARGS__})
+#define LEAT_API LEAT_VISIBLE
+#endif
+
+/* X(NAME, number on the wire): the enum and the names are made from this list. */
 #define LEAT_CODES(X)                                                                              \
     X(OK, 0)                                                                                       \
     X(CANCELLED, 1)                                                                                \
@@ -53,7 +74,7 @@ typedef struct leat_status_s *leat_status; /* NULL is OK */
 
 LEAT_API leat_code leat_status_code(leat_status s);
 LEAT_API const char *leat_status_message(leat_status s); /* "" for OK; lives as long as s */
-LEAT_API const char *leat_status_file(leat_status s);    /* where it was decided */
+LEAT_API const char *leat_status_file(leat_status s); /* the source file where the error was made */
 LEAT_API int leat_status_line(leat_status s);
 LEAT_API const char *leat_code_name(leat_code code); /* "INVALID_ARGUMENT" */
 LEAT_API void leat_status_free(leat_status s);       /* of NULL does nothing */
@@ -62,15 +83,15 @@ LEAT_API leat_status leat_status_copy(leat_status s) LEAT_MUST_CHECK;
 /* Gives a new error; use the macro leat_error. A message is cut at 64 KB. */
 LEAT_API leat_status leat_status_new(leat_code code, const char *file, int line, const char *fmt,
                                      ...) LEAT_PRINTF(4, 5) LEAT_MUST_CHECK;
-/* Takes s, gives it back with text in front of, or behind, its message. OK stays OK. */
+/* Each takes s and gives it back with text in front of, or behind, its message. OK stays OK. */
 LEAT_API leat_status leat_status_prefix(leat_status s, const char *fmt, ...) LEAT_PRINTF(2, 3)
     LEAT_MUST_CHECK;
 LEAT_API leat_status leat_status_suffix(leat_status s, const char *fmt, ...) LEAT_PRINTF(2, 3)
     LEAT_MUST_CHECK;
 /* Keeps the first of two errors: takes both, gives one. */
 LEAT_API leat_status leat_status_first(leat_status a, leat_status b) LEAT_MUST_CHECK;
-/* Prints "CODE: message (file:line)" to standard error and exits with 1 if s is an error.
- * For users' programs; nothing inside the library calls it. */
+/* If s is an error, prints "CODE: message (file:line)" to standard error and exits with 1. For
+ * users' programs; nothing inside the library calls this function. */
 LEAT_API void leat_status_die(leat_status s, const char *file, int line);
 
 #define leat_error(code, ...) leat_status_new(LEAT_##code, __FILE__, __LINE__, __VA_ARGS__)

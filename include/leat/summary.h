@@ -23,12 +23,13 @@ LEAT_API leat_out leat_summary_at(leat_loc at, const char *op, const char *tag_i
                                   const char *name, leat_out x);
 #define leat_merge_summaries(g, xs, n) leat_merge_summaries_at(LEAT_AT, g, xs, n)
 LEAT_API leat_out leat_merge_summaries_at(leat_loc at, leat_graph *g, const leat_out *xs, int n);
-/* Of all in the collection; a NULL node if there are none. */
+/* Merges all summaries of the collection; a NULL node if there are none. */
 #define leat_merge_all_summaries(g) leat_merge_all_summaries_at(LEAT_AT, g)
 LEAT_API leat_out leat_merge_all_summaries_at(leat_loc at, leat_graph *g);
 
-/* ---- Event files. One writer for a directory: TensorBoard looks at the newest file alone. Any
- * thread may write. What was written is in the file after two seconds, or a flush. ---- */
+/* ---- Event files. Use one writer for a directory: TensorBoard reads the newest file only. Any
+ * thread may write. What was written is in the file after at most two seconds, or after a
+ * flush. ---- */
 typedef struct leat_summary_writer leat_summary_writer;
 /* A new file events.out.tfevents.<seconds>.<host> in dir, which is made if need be. */
 LEAT_API leat_status leat_summary_writer_open(const char *dir,
@@ -43,7 +44,8 @@ LEAT_API leat_status leat_summary_write_scalar(leat_summary_writer *w, const cha
                                                int64_t step) LEAT_MUST_CHECK;
 LEAT_API leat_status leat_summary_write_graph(leat_summary_writer *w, const leat_graph *g,
                                               int64_t step) LEAT_MUST_CHECK;
-/* A traced run, for the graph's tab: times and memory of the nodes. */
+/* Writes the metadata of a traced run (times and memory of the nodes), for TensorBoard's graph
+ * tab. */
 LEAT_API leat_status leat_summary_write_metadata(leat_summary_writer *w, const leat_metadata *m,
                                                  const char *tag, int64_t step) LEAT_MUST_CHECK;
 typedef enum leat_session_mark {
@@ -51,7 +53,7 @@ typedef enum leat_session_mark {
     LEAT_SESSION_STOP,
     LEAT_SESSION_CHECKPOINT,
 } leat_session_mark;
-/* Training has begun, ended, or saved a checkpoint (path; else NULL). */
+/* Writes that training has started, stopped, or saved a checkpoint (at path; else NULL). */
 LEAT_API leat_status leat_summary_write_mark(leat_summary_writer *w, leat_session_mark mark,
                                              const char *path, int64_t step) LEAT_MUST_CHECK;
 LEAT_API leat_status leat_summary_flush(leat_summary_writer *w) LEAT_MUST_CHECK;

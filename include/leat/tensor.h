@@ -1,8 +1,8 @@
 /* tensor.h -- dtypes, shapes, tensors.
  *
- * A tensor is a counted, immutable view (dtype, shape, place) of a counted, aligned buffer.
- * It may be shared between threads. Only whoever made a tensor and has not shared it yet may
- * write to it (leat_tensor_mutable).
+ * A tensor is a counted, immutable view (dtype, shape, place) of a counted, aligned buffer. A
+ * tensor may be shared between threads. It may be written to only by its sole owner, before it is
+ * shared (leat_tensor_mutable).
  */
 #ifndef LEAT_TENSOR_H
 #define LEAT_TENSOR_H
@@ -40,7 +40,7 @@ typedef enum leat_dtype {
 #define X(name, number, text, ctype) LEAT_##name = number,
     LEAT_DTYPES(X)
 #undef X
-    LEAT_REF = 100, /* added to a dtype: a reference to a variable of it */
+        LEAT_REF = 100, /* added to a dtype, it means: a reference to a variable of that dtype */
 } leat_dtype;
 
 typedef struct leat_half {
@@ -75,7 +75,7 @@ typedef struct leat_variant {
 
 LEAT_API const char *leat_dtype_name(leat_dtype t); /* "float", "float_ref"; "invalid" */
 LEAT_API size_t leat_dtype_size(leat_dtype t);      /* bytes of an element; 0 for unknown numbers */
-/* Takes "float", "float32", "DT_FLOAT", "float_ref" ...; LEAT_INVALID if it is none of them. */
+/* Takes "float", "float32", "DT_FLOAT", "float_ref" ...; LEAT_INVALID if the name is unknown. */
 LEAT_API leat_dtype leat_dtype_parse(const char *name);
 static inline bool leat_dtype_is_ref(leat_dtype t) { return t > LEAT_REF; }
 static inline leat_dtype leat_dtype_base(leat_dtype t)
@@ -83,22 +83,22 @@ static inline leat_dtype leat_dtype_base(leat_dtype t)
     return t > LEAT_REF ? (leat_dtype)(t - LEAT_REF) : t;
 }
 
-/* ---- Shapes. rank -1: nothing is known; a dim of -1: that size is not known. ---- */
+/* ---- Shapes. rank -1: unknown rank; a dimension of -1: unknown size. ---- */
 enum { LEAT_MAX_RANK = 16 };
 typedef struct leat_shape {
     int rank;
     int64_t dim[LEAT_MAX_RANK];
 } leat_shape;
 
-/* leat_shape(784, hidden); leat_shape() is a scalar's; -1 for sizes to be known later. */
+/* For example leat_shape(784, hidden); leat_shape() is a scalar's shape; -1 is a size that is not
+ * known yet. */
 #define leat_shape(...)                                                                            \
-    leat_shape_make((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),                     \
-                    (int64_t[]){__VA_ARGS__})
+    leat_shape_make(LEAT_COUNT(int64_t, __VA_ARGS__), LEAT_ARRAY(int64_t, __VA_ARGS__))
 /* A rank above LEAT_MAX_RANK, or a dim below -1, gives an unknown shape. */
 LEAT_API leat_shape leat_shape_make(int rank, const int64_t *dims);
 LEAT_API leat_shape leat_shape_unknown(void);
 LEAT_API leat_shape leat_shape_unknown_dims(int rank);
-LEAT_API bool leat_shape_known(const leat_shape *s); /* rank and all dims */
+LEAT_API bool leat_shape_known(const leat_shape *s); /* true if rank and all dimensions are known */
 LEAT_API bool leat_shape_equal(const leat_shape *a, const leat_shape *b);
 LEAT_API bool leat_shape_compatible(const leat_shape *a, const leat_shape *b);
 /* The number of elements, -1 if the shape is not fully known or the product overflows int64. */
@@ -120,8 +120,8 @@ LEAT_API leat_status leat_tensor_new(leat_dtype t, leat_shape shape, leat_tensor
 /* The same, holding a copy of count*size bytes at data (not for strings, handles, variants). */
 LEAT_API leat_status leat_tensor_copy_of(leat_dtype t, leat_shape shape, const void *data,
                                          leat_tensor **tensor_out) LEAT_MUST_CHECK;
-/* A tensor over the caller's memory, which stays as it is until free_fn(data, arg) is called;
- * free_fn may be NULL. data must be aligned to its element. */
+/* A tensor that uses the caller's memory, which must stay unchanged until free_fn(data, arg) is
+ * called; free_fn may be NULL. data must be aligned for its element type. */
 LEAT_API leat_status leat_tensor_wrap(leat_dtype t, leat_shape shape, void *data,
                                       void (*free_fn)(void *data, void *arg), void *arg,
                                       leat_tensor **tensor_out) LEAT_MUST_CHECK;
@@ -149,19 +149,20 @@ LEAT_API leat_tensor *leat_scalar_int32(int32_t v);
 LEAT_API leat_tensor *leat_scalar_int64(int64_t v);
 LEAT_API leat_tensor *leat_scalar_string(const char *data, size_t size);
 LEAT_API double leat_tensor_at(const leat_tensor *t, int64_t i); /* element i as a double; NaN if none */
-/* The other way: v must be within the dtype's range. For a tensor that nobody else has, of numbers. */
+/* Sets element i; v must be within the dtype's range. For number tensors that are not shared. */
 LEAT_API void leat_tensor_set_at(leat_tensor *t, int64_t i, double v);
 
-LEAT_API bool leat_string_set(leat_string *dst, const char *data, size_t size); /* false: no memory */
+/* False: out of memory. */
+LEAT_API bool leat_string_set(leat_string *dst, const char *data, size_t size);
 
 /* The values as TensorFlow prints them, [[1 2][3 4]], at most max elements (below 0: all), then
  * "..."; a scalar without brackets. Free with free(). */
 LEAT_API char *leat_tensor_text(const leat_tensor *t, int64_t max);
-/* The same as tf.print shows them: a line for each row, strings in quotes, `ends` items at both ends
- * of each dimension and "..." between (below 0: all). Free with free(). */
+/* The same in tf.print's form: a line for each row, strings in quotes, `ends` items at both ends of
+ * each dimension and "..." between them (below 0: all). Free with free(). */
 LEAT_API char *leat_tensor_summary(const leat_tensor *t, int64_t ends);
 
-/* half and bfloat16 by their bits; rounding is to nearest even. */
+/* Conversion of half and bfloat16, given as their bits; rounding is to nearest even. */
 LEAT_API float leat_half_to_float(leat_half h);
 LEAT_API leat_half leat_half_from_float(float f);
 LEAT_API float leat_bfloat16_to_float(leat_bfloat16 h);

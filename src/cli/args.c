@@ -1,4 +1,4 @@
-/* args.c -- arguments of subcommands, and how they report. */
+/* args.c -- parsing the arguments of subcommands, and reporting mistakes in them. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

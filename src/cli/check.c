@@ -1,4 +1,5 @@
-/* check.c -- leat check: is every task of a cluster there, and is it the right one? */
+/* check.c -- leat check: whether every task of a cluster can be reached and is the task that the
+ * cluster names. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,8 +42,8 @@ static int count_bad(const leat_probe *p, int n)
     return bad;
 }
 
-/* Different releases work together as long as both answer, but whoever compares runs should know.
- */
+/* Different releases work together as long as both reply, but results of different releases should
+ * not be compared unknowingly. */
 static void note_versions(const leat_probe *p, int n)
 {
     const leat_probe *first = NULL;

@@ -19,27 +19,32 @@ typedef struct cli_values {
 } cli_values;
 typedef struct cli_option {
     const char *name;
-    const char **value; /* one value; or */
-    cli_values *values; /* any number of them; or */
-    bool *given;        /* none */
+    const char **value; /* for an option with one value */
+    cli_values *values; /* for an option that may be repeated */
+    bool *given;        /* for a switch, which has no value */
 } cli_option;
-/* Sorts argv[1...] into options and the rest, which replaces rest_out->v. The list ends with a NULL
- * name. False after a mistake, which was reported. Free what was collected with cli_values_free. */
+/* Sorts argv[1...] into options and other arguments, which replace rest_out->v. The list of options
+ * ends with a NULL name. Returns false after a mistake, which it has reported. Free the collected
+ * values with cli_values_free. */
 bool cli_parse(int argc, char **argv, const cli_option *options, cli_values *rest_out);
 void cli_values_free(cli_values *v);
-/* A whole number of at least `least`; false and a report if it is not. */
+/* Parses an integer of at least `least`; if it is not one, reports that and returns false. */
 bool cli_number(const char *command, const char *option, const char *text, long long least,
                 long long *out);
-int cli_bad_use(const char *command, const char *fmt, ...) LEAT_PRINTF(2, 3); /* gives 2 */
-/* Reports an error and gives 1; of OK gives 0. Takes s. */
+/* Whether the devices of --devices exist here; spec may be NULL. If not, reports that and returns
+ * false. */
+bool cli_devices_ok(const char *command, const char *spec);
+/* Reports a mistake; returns 2. */
+int cli_bad_use(const char *command, const char *fmt, ...) LEAT_PRINTF(2, 3);
+/* Reports an error and returns 1; for OK returns 0. Takes s. */
 int cli_finish(const char *command, leat_status s);
 
 /* ---- Files ---- */
-/* A whole file, with a NUL behind it; free with free(). */
+/* Reads a whole file and appends a NUL; free with free(). */
 leat_status cli_read_file(const char *path, char **bytes_out, size_t *size_out) LEAT_MUST_CHECK;
-/* A GraphDef, binary or text, by the file's name or its contents. */
+/* Reads a GraphDef, binary or text, which is detected by the file's name or contents. */
 leat_status cli_read_graph(const char *path, leat_graph *g, size_t *size_out) LEAT_MUST_CHECK;
-/* What is in a file, to standard output. text: all of it, as text. */
+/* Prints a file's contents to standard output; with `text`, all of it in text format. */
 leat_status cli_show_graph(const char *path, bool text) LEAT_MUST_CHECK;
 leat_status cli_show_events(const char *path, bool text) LEAT_MUST_CHECK;
 /* NumPy's .npy files. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A mistake in what the user gave: one line, and false. Takes s. */
+/* Reports a mistake of the user in one line and returns false. Takes s. */
 static bool wrong(const char *command, const char *where, leat_status s)
 {
     cli_bad_use(command, "%s%s", where, leat_status_message(s));
@@ -53,7 +53,7 @@ static bool from_environment(const char *command, const cli_cluster_args *a, lea
     return s ? wrong(command, "", s) : true;
 }
 
-/* Flags say more than the environment. */
+/* Flags override the environment. */
 static bool read_task(const char *command, const cli_cluster_args *a, char job[64], int *task)
 {
     const char *index = a->task_index ? a->task_index : a->task_id;

@@ -1,5 +1,4 @@
-/* cluster_args.h -- which cluster, which task, who may talk: options that `server` and `check`
- * share. */
+/* cluster_args.h -- options that `server` and `check` share: the cluster, the task, security. */
 #ifndef LEAT_CLI_CLUSTER_ARGS_H
 #define LEAT_CLI_CLUSTER_ARGS_H
 
@@ -10,7 +9,7 @@ typedef struct cli_cluster_args {
     const char *slurm_jobs, *port_base;
     const char *certificate, *key, *authority, *name, *token, *token_file;
     bool mutual;
-    char token_text[4096]; /* from the file */
+    char token_text[4096]; /* contents of the token file */
 } cli_cluster_args;
 
 /* Rows for a table of options. */
@@ -45,8 +44,8 @@ typedef struct cli_cluster_args {
     "  --token_file FILE, --token TEXT\n"                                                          \
     "                       shared secret that every call carries (also from LEAT_TOKEN)\n"
 
-/* The cluster, and the task that this process is ("" and -1: not said). False after a mistake,
- * which was reported. */
+/* The cluster, and the task that this process is ("" and -1: not given). Returns false after a
+ * mistake, which it has reported. */
 bool cli_cluster_read(const char *command, const cli_cluster_args *a, leat_cluster **cluster_out,
                       char job_out[64], int *task_out);
 /* Borrows from a. */

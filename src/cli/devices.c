@@ -1,39 +1,79 @@
 /* devices.c -- leat devices: the devices that a session has on this machine. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cli.h"
 
+bool cli_devices_ok(const char *command, const char *spec)
+{
+    leat_device_listing *list;
+    int n;
+    leat_status s = leat_devices_list(spec, &list, &n);
+    if (!s) {
+        free(list);
+        return true;
+    }
+    cli_bad_use(command, "%s", leat_status_message(s));
+    leat_status_free(s);
+    return false;
+}
+
+static void show(const leat_device_listing *list, int n)
+{
+    int width = 0;
+    for (int i = 0; i < n; i++) {
+        int letters = (int)strlen(list[i].name);
+        width = letters > width ? letters : width;
+    }
+    for (int i = 0; i < n; i++) {
+        char memory[32] = "-";
+        if (list[i].memory)
+            snprintf(memory, sizeof(memory), "%.1f GB", (double)list[i].memory / 1e9);
+        printf("%-*s  %-4s  %10s  %s\n", width, list[i].name, list[i].kind, memory,
+               list[i].description);
+    }
+}
+
 static int run(int argc, char **argv)
 {
-    const char *cpus = NULL;
+    const char *cpus = NULL, *spec = NULL;
     cli_values rest = {0};
-    const cli_option options[] = {{.name = "cpu_devices", .value = &cpus}, {0}};
+    const cli_option options[] = {
+        {.name = "devices", .value = &spec}, {.name = "cpu_devices", .value = &cpus}, {0}};
     long long n_cpus = 0;
     bool ok = cli_parse(argc, argv, options, &rest);
     if (ok && rest.n)
         ok = cli_bad_use("devices", "%s: takes no arguments", rest.v[0]) == 0;
     cli_values_free(&rest);
+    if (ok && cpus && spec)
+        ok = cli_bad_use("devices", "--cpu_devices and --devices say the same: give one") == 0;
     if (!ok || (cpus && !cli_number("devices", "cpu_devices", cpus, 1, &n_cpus)))
         return 2;
-    leat_graph *g = leat_graph_new();
-    leat_session *s;
-    leat_status status = leat_session_open(g, &s, .cpu_devices = (int)n_cpus);
-    if (!status) {
-        int n;
-        const char *const *names = leat_session_devices(s, &n);
-        for (int i = 0; i < n; i++)
-            printf("%s\n", names[i]);
-        leat_session_close(s);
-    }
-    leat_graph_free(g);
-    return cli_finish("devices", status);
+    char of_cpus[32];
+    snprintf(of_cpus, sizeof(of_cpus), "cpu:%lld", n_cpus);
+    if (cpus)
+        spec = of_cpus;
+    if (!cli_devices_ok("devices", spec))
+        return 2;
+    leat_device_listing *list = NULL;
+    int n = 0;
+    leat_status s = leat_devices_list(spec, &list, &n);
+    show(list, n);
+    free(list);
+    return cli_finish("devices", s);
 }
 
 const cli_command cli_devices = {
     .name = "devices",
     .summary = "list this machine's devices",
-    .usage = "usage: leat devices [--cpu_devices N]\n\n"
-             "Lists the devices that a session on this machine has, one a line.\n\n"
-             "  --cpu_devices N   as if a session asked for N CPU devices\n",
+    .usage =
+        "usage: leat devices [--devices SPEC]\n\n"
+        "Lists the devices that a session on this machine has, one a line: name, kind, memory\n"
+        "for tensors, and what it is.\n\n"
+        "LEAT_CPU in the environment chooses the instruction set of the CPU's kernels: x86-64,\n"
+        "x86-64-v3 (AVX2) or x86-64-v4 (AVX-512); by default the best that the CPU has.\n\n"
+        "  --devices SPEC    as if a session asked for so many of each kind: cpu:2,gpu:1\n"
+        "  --cpu_devices N   the same as --devices cpu:N\n",
     .run = run,
 };

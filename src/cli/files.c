@@ -1,4 +1,4 @@
-/* files.c -- files read whole, and GraphDefs in both forms. */
+/* files.c -- reads whole files, and GraphDefs in binary or text form. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static bool ends_with(const char *s, const char *end)
     return n >= m && strcmp(s + n - m, end) == 0;
 }
 
-/* Text has no bytes below a blank but tabs and line ends. */
+/* Text has no control characters but tabs and line ends. */
 static bool is_text(const char *bytes, size_t n)
 {
     for (size_t i = 0; i < n && i < 4096; i++) {

@@ -1,4 +1,5 @@
-/* launch.c -- leat launch: a whole cluster on this machine, each task a process of its own. */
+/* launch.c -- leat launch: runs a whole cluster on this machine, each task as a process of its
+ * own. */
 #include "launch.h"
 
 #include <ctype.h>
@@ -22,7 +23,7 @@ static bool job_name_ok(const char *name, size_t n)
     return true;
 }
 
-/* n tasks of a job; false if it is there already, or there are too many. */
+/* Adds n tasks of a job; false if the job exists already, or there would be too many tasks. */
 static bool add_job(launch *l, const char *job, size_t job_n, long long n)
 {
     for (int i = 0; i < l->n; i++)
@@ -85,7 +86,7 @@ static bool read_options(launch *l, int argc, char **argv)
     bool ok = cli_parse(argc, argv, options, &rest);
     if (ok && rest.n)
         ok = cli_bad_use("launch", "%s: the program comes behind \"--\"", rest.v[0]) == 0;
-    if (jobs.n) /* then only what is asked for */
+    if (jobs.n) /* without defaults: only the jobs that are given */
         n_ps = n_workers = 0;
     ok = ok && (!ps || cli_number("launch", "ps", ps, 0, &n_ps)) &&
          (!workers || cli_number("launch", "workers", workers, 0, &n_workers)) &&
@@ -118,7 +119,8 @@ static int go(launch *l)
     if (s)
         return cli_finish("launch", s);
     signal(SIGPIPE, SIG_IGN);
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* what leaves its task's group comes to us */
+    /* Processes that leave their task's process group become our children. */
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     l->live = isatty(STDERR_FILENO);
     l->colour = isatty(STDOUT_FILENO) && isatty(STDERR_FILENO) && !getenv("NO_COLOR");
     l->began = launch_now();

@@ -1,4 +1,5 @@
-/* launch_output.c -- what the tasks print, line by line behind their names, and the live line. */
+/* launch_output.c -- prints the tasks' output line by line, each behind its task's name, and the
+ * status line. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ static void print(launch *l, launch_task *t, int stream, const char *text, size_
     keep(t, text, n);
 }
 
-/* Prints the whole lines of what has come. A carriage return ends one, too: programs rewrite their
+/* Prints the whole lines that were read. A carriage return ends a line, too: programs rewrite their
  * progress with it. */
 static void take_lines(launch *l, launch_task *t, int stream, bool all)
 {
@@ -81,7 +82,8 @@ bool launch_read(launch *l, launch_task *t, int stream)
     return got > 0;
 }
 
-/* Its group is gone, so this comes to an end, unless somebody who left the group has the pipe. */
+/* The task's group is dead, so the stream ends, unless a process that has left the group holds the
+ * pipe. */
 void launch_drain(launch *l, launch_task *t)
 {
     for (int s = 0; s < 2; s++) {
@@ -116,7 +118,7 @@ void launch_print_tail(launch *l, const launch_task *t)
         fprintf(stderr, "    %s\n", t->tail[i % LAUNCH_TAIL]);
 }
 
-/* ---- The live line ---- */
+/* ---- The status line ---- */
 
 void launch_progress_clear(launch *l)
 {
@@ -133,8 +135,8 @@ static int width(void)
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 20 ? w.ws_col - 1 : 79;
 }
 
-/* The end of a line, where the numbers are, if there is no room for all of it. Gives how much was
- * put. */
+/* Prints the end of a line, where the numbers are, if there is no room for all of it. Gives the
+ * number of columns. */
 static int put_last(char *to, int room, const char *text)
 {
     int n = (int)strlen(text);
@@ -143,7 +145,7 @@ static int put_last(char *to, int room, const char *text)
     if (n <= room)
         return snprintf(to, (size_t)room + 1, "%s", text);
     text += n - (room - 2);
-    while ((*text & 0xc0) == 0x80) /* not from within a character */
+    while ((*text & 0xc0) == 0x80) /* do not start within a UTF-8 character */
         text++;
     return snprintf(to, (size_t)room + 1, "..%s", text);
 }

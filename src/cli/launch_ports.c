@@ -1,8 +1,9 @@
 /* launch_ports.c -- free ports of the loopback address.
  *
- * From below the range that the kernel takes ports of outgoing connections from, so that none of
- * these takes one away before its task listens; from a place by chance, so that two launches do not
- * meet. All are held until the last is found, then let go: the tasks bind them themselves.
+ * Ports are chosen below the range of ephemeral ports, so that no outgoing connection takes one
+ * before its task listens; the search starts at a random port, so that two launches do not choose
+ * the same. All sockets stay bound until the last port is found, then they are closed: the tasks
+ * bind the ports themselves.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* launch_spawn.c -- tasks as processes: how they begin, what they are told, how they end. */
+/* launch_spawn.c -- tasks as processes: starting them, their arguments and environment, ending
+ * them. */
 #define _GNU_SOURCE /* pipe2 */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +17,8 @@ extern char **environ;
 
 /* ---- The guard ---- */
 
-/* Reads ids of groups, positive when one begins and negative when it has ended, until launch is
- * gone; kills those that it left. */
+/* Reads ids of process groups from the pipe, positive when a group starts and negative when it has
+ * ended, until launch has ended; then kills the groups that are left. */
 static void guard_run(int from)
 {
     enum { MOST = 4096 };
@@ -41,7 +42,7 @@ leat_status launch_guard_start(launch *l)
     LEAT_REQUIRE(pipe2(ends, O_CLOEXEC) == 0, UNAVAILABLE, "pipe: %s", strerror(errno));
     l->guard_pid = fork();
     if (l->guard_pid == 0) {
-        setsid(); /* a Ctrl-C at the terminal is not for it */
+        setsid(); /* Ctrl-C at the terminal must not end the guard */
         for (int fd = 0; fd < 3; fd++)
             close(fd);
         close(ends[1]);
@@ -56,10 +57,10 @@ leat_status launch_guard_start(launch *l)
     return NULL;
 }
 
-static void guard_tell(launch *l, int id)
+static void guard_send(launch *l, int id)
 {
     if (l->guard >= 0 && write(l->guard, &id, sizeof(id)) < 0)
-        l->guard = -1; /* it was killed; PR_SET_PDEATHSIG is left */
+        l->guard = -1; /* the guard was killed; PR_SET_PDEATHSIG still works */
 }
 
 void launch_guard_stop(launch *l)
@@ -72,7 +73,7 @@ void launch_guard_stop(launch *l)
     l->guard_pid = 0;
 }
 
-/* ---- What a task is told ---- */
+/* ---- Arguments and environment of a task ---- */
 
 static void add_hosts(const launch *l, FILE *to, const char *job, const char *quote)
 {
@@ -122,7 +123,8 @@ static char *text_of(const char *name, const char *value)
     return text;
 }
 
-/* The published flags know of two jobs; where there are others they would tell half the truth. */
+/* The usual flags of TensorFlow's example programs exist for the jobs ps and worker only; if there
+ * are other jobs, the flags are not given. */
 static bool only_ps_and_workers(const launch *l)
 {
     for (int i = 0; i < l->n; i++)
@@ -131,8 +133,8 @@ static bool only_ps_and_workers(const launch *l)
     return true;
 }
 
-/* The program's arguments with the published flags behind them. Array and the strings from
- * n_program on are for the caller to free. */
+/* The program's arguments followed by the usual flags. The caller frees the array and the strings
+ * from n_program on. */
 static char **arguments(const launch *l, const launch_task *t)
 {
     char **v = calloc((size_t)l->n_program + 5, sizeof(char *)), index[16];
@@ -150,8 +152,8 @@ static char **arguments(const launch *l, const launch_task *t)
     return v;
 }
 
-/* The CPUs, dealt out to the tasks that compute: threads of one that wait for another one's CPU
- * only make both slower. */
+/* Divides the CPUs among the tasks that compute: if threads of several tasks share a CPU, all of
+ * them become slower. */
 static void share_of_cpus(const launch *l, char *text, size_t size)
 {
     int at_work = 0;
@@ -173,15 +175,16 @@ static char **environment(char *config, char *threads)
             v[kept++] = environ[i];
     v[kept++] = config;
     if (!getenv("PYTHONUNBUFFERED"))
-        v[kept++] = "PYTHONUNBUFFERED=1"; /* lines when they are printed, not when the task ends */
+        /* Output appears when it is printed, not when the task ends. */
+        v[kept++] = "PYTHONUNBUFFERED=1";
     if (!getenv("LEAT_NUM_THREADS"))
         v[kept++] = threads;
     return v;
 }
 
-/* ---- Beginning ---- */
+/* ---- Starting ---- */
 
-/* In the child. Ends by becoming the program, or by sending errno. */
+/* In the child: executes the program, or sends errno to the parent. */
 static void become(char **argv, char **env, const int out[2], const int err[2], int failed,
                    pid_t parent)
 {
@@ -229,7 +232,7 @@ static leat_status begin(launch_task *t, char **argv, char **env)
         t->pid = 0;
         return s;
     }
-    setpgid(t->pid, t->pid); /* here, too: whoever is first */
+    setpgid(t->pid, t->pid); /* done by parent and child, so that it holds for both from here on */
     close(out[1]);
     close(err[1]);
     close(failed[1]);
@@ -251,7 +254,7 @@ leat_status launch_spawn(launch *l, launch_task *t)
     t->began = launch_now();
     leat_status s = begin(t, argv, env);
     if (t->pid)
-        guard_tell(l, t->pid);
+        guard_send(l, t->pid);
     for (int i = l->n_program; argv[i]; i++)
         free(argv[i]);
     free(argv);
@@ -280,14 +283,14 @@ void launch_reap(launch *l)
             if (l->tasks[i].pid == info.si_pid)
                 t = &l->tasks[i];
         if (t)
-            kill(-t->pid, SIGKILL); /* what it started and left */
+            kill(-t->pid, SIGKILL); /* kill the processes that it started */
         int status = 0;
         waitpid(info.si_pid, &status, 0);
         if (info.si_pid == l->guard_pid)
             l->guard_pid = 0;
         if (!t)
             continue;
-        guard_tell(l, -t->pid);
+        guard_send(l, -t->pid);
         t->pid = 0;
         t->ended = true;
         t->status = status;

@@ -1,9 +1,9 @@
-/* launch_watch.c -- the run: tasks are waited for, listened to, and ended.
+/* launch_watch.c -- the run: waits for tasks, reads their output, and ends them.
  *
- * It goes through stages, forward only. RUN: all is well. DONE: the workers have ended, the ps
- * tasks have some seconds to do so by themselves. END: tasks have been told to end (SIGTERM), ps
- * tasks when the others have done so, which may need them to save what they did. KILL: they did not
- * (SIGKILL).
+ * It goes through stages, forward only. RUN: tasks are running. DONE: the workers have ended, the
+ * ps tasks have some seconds to end without a signal. END: tasks were sent SIGTERM, ps tasks only
+ * after the other tasks have ended, which may need the ps tasks to save their state. KILL: tasks
+ * that did not end were sent SIGKILL.
  */
 #include <errno.h>
 #include <poll.h>
@@ -42,21 +42,21 @@ static int left(const launch *l, bool passive_too)
     return n;
 }
 
-static void tell(launch_task *t, int signal)
+static void terminate(launch_task *t, int signal)
 {
-    t->told = true;
+    t->term_sent = true;
     launch_signal(t, signal);
-    launch_signal(t, SIGCONT); /* a stopped one must hear it */
+    launch_signal(t, SIGCONT); /* a stopped process handles SIGTERM only when it continues */
 }
 
-/* SIGTERM to those who have not had it and need not wait for others. */
-static void tell_next(launch *l)
+/* Sends SIGTERM to tasks that have not had it and need not wait for other tasks. */
+static void terminate_next(launch *l)
 {
     bool others = left(l, false) > 0;
     for (int i = 0; i < l->n; i++) {
         launch_task *t = &l->tasks[i];
-        if (!t->ended && !t->told && !(t->passive && others))
-            tell(t, SIGTERM);
+        if (!t->ended && !t->term_sent && !(t->passive && others))
+            terminate(t, SIGTERM);
     }
 }
 
@@ -66,7 +66,7 @@ static void end_all(watch *w)
         return;
     w->stage = END;
     w->deadline = launch_now() + w->l->grace;
-    tell_next(w->l);
+    terminate_next(w->l);
 }
 
 static void kill_all(watch *w)
@@ -78,7 +78,7 @@ static void kill_all(watch *w)
     w->deadline = 0;
     for (int i = 0; i < w->l->n; i++)
         if (!w->l->tasks[i].ended)
-            tell(&w->l->tasks[i], SIGKILL);
+            terminate(&w->l->tasks[i], SIGKILL);
 }
 
 static void report_failure(launch *l, const launch_task *t)
@@ -94,12 +94,13 @@ static void report_failure(launch *l, const launch_task *t)
     launch_print_tail(l, t);
 }
 
-/* A task that failed, if we did not tell it to end: the first decides, the rest follows from it. */
+/* A task failed that we have not sent SIGTERM: the first such task decides the exit code; later
+ * failures are consequences. */
 static void look_for_failures(watch *w)
 {
     for (int i = 0; i < w->l->n && w->stage < END; i++) {
         launch_task *t = &w->l->tasks[i];
-        if (!t->ended || t->status == 0 || t->told)
+        if (!t->ended || t->status == 0 || t->term_sent)
             continue;
         report_failure(w->l, t);
         if (left(w->l, true))
@@ -116,7 +117,8 @@ static void on_signal(watch *w)
         int signal = (int)info.ssi_signo;
         if (signal == SIGCHLD)
             continue;
-        if (w->stage >= END && w->code == 128 + signal) { /* asked a second time */
+        /* The user has sent the signal a second time. */
+        if (w->stage >= END && w->code == 128 + signal) {
             kill_all(w);
             continue;
         }
@@ -145,10 +147,10 @@ static void advance(watch *w)
     else if (w->stage == END && now >= w->deadline)
         kill_all(w);
     else if (w->stage == END)
-        tell_next(l);
+        terminate_next(l);
 }
 
-/* Milliseconds until something is to be done though nothing happens. */
+/* Milliseconds until the next timeout. */
 static int patience(const watch *w)
 {
     double until = w->deadline ? w->deadline - launch_now() : 60;
@@ -195,7 +197,7 @@ int launch_watch(launch *l)
         leat_status_free(s);
     }
     for (int i = 0; i < l->n; i++)
-        l->tasks[i].ended |= !l->tasks[i].pid; /* was not begun */
+        l->tasks[i].ended |= !l->tasks[i].pid; /* tasks that were not started count as ended */
     if (w.code)
         end_all(&w);
     while (left(l, true)) {

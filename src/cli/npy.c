@@ -8,7 +8,7 @@
 
 #include "cli.h"
 
-/* What the header says. */
+/* The contents of the header. */
 typedef struct npy {
     char kind; /* f i u b c S U */
     int size;  /* bytes of an element; characters of U */
@@ -31,7 +31,7 @@ enum { N_TYPES = sizeof(types) / sizeof(*types) };
 
 /* ---- Reading ---- */
 
-/* What follows 'key': in the header, or NULL. */
+/* The text after 'key': in the header, or NULL. */
 static const char *value_of(const char *header, const char *key)
 {
     char quoted[32];
@@ -69,7 +69,7 @@ static leat_status parse_shape(const char *path, const char *p, npy *h)
     return NULL;
 }
 
-/* Gives where the elements begin. */
+/* Gives the offset of the elements. */
 static leat_status parse_header(const char *path, char *bytes, size_t n, npy *h, size_t *begin_out)
 {
     LEAT_REQUIRE(n >= 10 && memcmp(bytes, "\x93NUMPY", 6) == 0, DATA_LOSS, "%s is not a .npy file",
@@ -81,7 +81,7 @@ static leat_status parse_header(const char *path, char *bytes, size_t n, npy *h,
     if (b[6] > 1)
         len |= (size_t)b[10] << 16 | (size_t)b[11] << 24;
     LEAT_REQUIRE(len > 0 && len <= n - at, DATA_LOSS, "%s is cut in its header", path);
-    bytes[at + len - 1] = 0; /* a line end */
+    bytes[at + len - 1] = 0; /* replaces the line end */
     const char *header = bytes + at, *fortran = value_of(header, "fortran_order");
     LEAT_TRY(parse_descr(path, value_of(header, "descr"), h));
     LEAT_TRY(parse_shape(path, value_of(header, "shape"), h));
@@ -118,7 +118,7 @@ static int put_utf8(uint32_t c, char *to)
     return n;
 }
 
-/* Strings have a fixed size, filled up with NULs; U's characters are 4 bytes each. */
+/* Strings have a fixed size, padded with NULs; characters of U have 4 bytes each. */
 static leat_status put_string(const npy *h, const char *from, leat_string *to)
 {
     if (h->kind == 'S') {
@@ -219,7 +219,7 @@ static void make_header(const leat_tensor *t, const char *descr, char *header, s
                        : i + 1 < s.rank ? ", "
                                         : "");
     at += snprintf(header + at, n - (size_t)at, "), }");
-    while ((10 + at + 1) % 64) /* elements begin at a multiple of 64 */
+    while ((10 + at + 1) % 64) /* elements start at a multiple of 64 */
         header[at++] = ' ';
     header[at++] = '\n';
     header[at] = 0;

@@ -1,4 +1,4 @@
-/* run.c -- leat run: a graph from a file, run with arrays from files. */
+/* run.c -- leat run: runs a graph that is read from a file, with arrays from files. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 typedef struct job {
     cli_values feeds, fetches, targets, inits;
-    const char *out, *steps, *most, *timeout, *cpus, *trace;
+    const char *out, *steps, *most, *timeout, *devices, *cpus, *trace;
     bool log_placement, no_optimization;
     long long n_steps, n_most, n_timeout, n_cpus;
     leat_feed *feed;
@@ -26,8 +26,8 @@ static bool is_real(leat_dtype t)
            t != LEAT_COMPLEX128;
 }
 
-/* Numbers become what the graph wants, as NumPy's do when TensorFlow is fed; takes *t. Values that
- * the other dtype cannot hold are refused. */
+/* Converts numbers to the dtype that the graph expects, as NumPy does when TensorFlow is fed; takes
+ * *t. Values that the dtype cannot hold are an error. */
 static leat_status convert(leat_tensor **t, leat_dtype want, const char *name)
 {
     leat_dtype have = leat_tensor_dtype(*t);
@@ -56,7 +56,7 @@ static leat_status convert(leat_tensor **t, leat_dtype want, const char *name)
     return NULL;
 }
 
-/* A file's array, or a number. */
+/* An array from a file, or a number. */
 static leat_status read_value(const char *text, leat_tensor **out)
 {
     char *end;
@@ -180,10 +180,10 @@ static leat_status one_run(job *j, leat_session *s, bool traced)
 static leat_status run_graph(job *j, leat_graph *g)
 {
     leat_session *s;
-    LEAT_TRY(leat_session_open(g, &s, .cpu_devices = (int)j->n_cpus, .allow_soft_placement = true,
-                               .log_device_placement = j->log_placement,
-                               .no_optimization = j->no_optimization,
-                               .timeout_ms = j->n_timeout * 1000));
+    LEAT_TRY(leat_session_open(
+        g, &s, .devices = j->devices, .cpu_devices = (int)j->n_cpus, .allow_soft_placement = true,
+        .log_device_placement = j->log_placement, .no_optimization = j->no_optimization,
+        .timeout_ms = j->n_timeout * 1000));
     leat_status status = NULL;
     for (int i = 0; i < j->inits.n && !status; i++) {
         leat_out init;
@@ -223,7 +223,8 @@ static bool numbers(job *j)
     return (!j->steps || cli_number("run", "steps", j->steps, 1, &j->n_steps)) &&
            (!j->most || cli_number("run", "max", j->most, 0, &j->n_most)) &&
            (!j->timeout || cli_number("run", "timeout", j->timeout, 1, &j->n_timeout)) &&
-           (!j->cpus || cli_number("run", "cpu_devices", j->cpus, 1, &j->n_cpus));
+           (!j->cpus || cli_number("run", "cpu_devices", j->cpus, 1, &j->n_cpus)) &&
+           cli_devices_ok("run", j->devices);
 }
 
 static int run_job(job *j, const char *path)
@@ -255,6 +256,7 @@ static int run(int argc, char **argv)
         {.name = "steps", .value = &j.steps},
         {.name = "max", .value = &j.most},
         {.name = "timeout", .value = &j.timeout},
+        {.name = "devices", .value = &j.devices},
         {.name = "cpu_devices", .value = &j.cpus},
         {.name = "trace", .value = &j.trace},
         {.name = "log_device_placement", .given = &j.log_placement},
@@ -291,6 +293,7 @@ const cli_command cli_run = {
              "  --steps N          run N times\n"
              "  --max N            print at most N elements (1000)\n"
              "  --timeout SECONDS  of each run\n"
+             "  --devices SPEC     have so many devices of each kind: cpu:2,gpu:1\n"
              "  --cpu_devices N    have N CPU devices\n"
              "  --trace FILE       write a Chrome trace of the last run\n"
              "  --log_device_placement, --no_optimization\n",

@@ -1,32 +1,18 @@
-/* server.c -- leat server: one task of a cluster, until its job is done or it is told to end. */
+/* server.c -- leat server: runs one task of a cluster, until its job is done or it gets SIGTERM or
+ * SIGINT. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "cluster_args.h"
 
 typedef struct server_args {
     cli_cluster_args cluster;
-    const char *devices, *intra, *inter, *grace;
-    long long n_cpus, n_intra, n_inter, grace_s;
+    const char *devices, *intra, *inter, *grace, *transports, *data_port;
+    long long n_intra, n_inter, grace_s, data_port_n;
 } server_args;
-
-/* "cpu:2": so many devices of a kind. */
-static bool read_devices(server_args *a)
-{
-    a->n_cpus = 1;
-    if (!a->devices)
-        return true;
-    if (strncasecmp(a->devices, "cpu:", 4) != 0)
-        return cli_bad_use("server", "--devices %s: wants cpu:N, the only kind there is",
-                           a->devices) == 0;
-    if (!cli_number("server", "devices", a->devices + 4, 1, &a->n_cpus))
-        return false;
-    return a->n_cpus <= 1024 || cli_bad_use("server", "--devices %s: too many", a->devices) == 0;
-}
 
 static bool read_args(int argc, char **argv, server_args *a)
 {
@@ -36,15 +22,21 @@ static bool read_args(int argc, char **argv, server_args *a)
                                   {.name = "intra_op_threads", .value = &a->intra},
                                   {.name = "inter_op_threads", .value = &a->inter},
                                   {.name = "grace", .value = &a->grace},
+                                  {.name = "transports", .value = &a->transports},
+                                  {.name = "data_port", .value = &a->data_port},
                                   {0}};
     bool ok = cli_parse(argc, argv, options, &rest);
     if (ok && rest.n)
         ok = cli_bad_use("server", "%s: takes no arguments", rest.v[0]) == 0;
     cli_values_free(&rest);
-    return ok && read_devices(a) &&
+    return ok && cli_devices_ok("server", a->devices) &&
            (!a->intra || cli_number("server", "intra_op_threads", a->intra, 0, &a->n_intra)) &&
            (!a->inter || cli_number("server", "inter_op_threads", a->inter, 0, &a->n_inter)) &&
-           (!a->grace || cli_number("server", "grace", a->grace, 0, &a->grace_s));
+           (!a->grace || cli_number("server", "grace", a->grace, 0, &a->grace_s)) &&
+           (!a->data_port ||
+            (cli_number("server", "data_port", a->data_port, 0, &a->data_port_n) &&
+             (a->data_port_n <= 65535 ||
+              cli_bad_use("server", "--data_port %s: too large", a->data_port) == 0)));
 }
 
 /* The task must be one of the cluster's; its index may be left out where there is only one. */
@@ -63,8 +55,8 @@ static bool find_task(const leat_cluster *c, const char *job, int *task)
     return true;
 }
 
-/* ---- SIGTERM and SIGINT drain; a second one ends the process. SIGUSR1 is our own: go home. ----
- */
+/* ---- SIGTERM and SIGINT end running steps in an orderly way; a second one ends the process.
+ * SIGUSR1 is sent by this process to its signal thread, to end that. ---- */
 typedef struct waiter {
     sigset_t set;
     leat_server *server;
@@ -88,7 +80,8 @@ static void *wait_for_signal(void *arg)
     return NULL;
 }
 
-/* Who is waited for, what is not guarded: worth a line even to those who set no log level. */
+/* Which peers are waited for, and that connections are not encrypted: printed even if no log level
+ * is set. */
 static void warn(void *arg, leat_log_level level, const char *file, int line, const char *message)
 {
     fprintf(stderr, "leat server: %s\n", message);
@@ -132,9 +125,11 @@ static int run(int argc, char **argv)
     if (!getenv("TF_CPP_MIN_LOG_LEVEL"))
         leat_log_set_sink(warn, NULL, LEAT_LOG_WARNING);
     if (find_task(c, job, &task)) {
-        o.cpu_devices = (int)a.n_cpus;
+        o.devices = a.devices;
         o.intra_op_threads = (int)a.n_intra;
         o.inter_op_threads = (int)a.n_inter;
+        o.transports = a.transports;
+        o.data_port = (int)a.data_port_n;
         code = cli_finish("server", serve(c, job, task, &o, a.grace_s * 1000));
     }
     leat_cluster_free(c);
@@ -151,9 +146,12 @@ const cli_command cli_server = {
         "Ctrl-C: steps under way then have --grace seconds.\n\n" CLI_CLUSTER_USAGE
         "  --job_name JOB       which task this is; also from TF_CONFIG and Slurm\n"
         "  --task_index N       (or --task_id) may be left out in a job of one\n"
-        "  --devices cpu:N      CPU devices (1)\n"
+        "  --devices SPEC       how many devices of which kind, as cpu:2,gpu:1; of kinds that are\n"
+        "                       not named: one CPU, and all devices of the others\n"
         "  --intra_op_threads N, --inter_op_threads N\n"
         "                       threads of one kernel, and for kernels side by side (the cores)\n"
-        "  --grace S            seconds (10)\n" CLI_SECURITY_USAGE,
+        "  --grace S            seconds (10)\n"
+        "  --transports LIST    ways to and from other Leat tasks (grpc,socket,shm)\n"
+        "  --data_port N        port of transport socket (any)\n" CLI_SECURITY_USAGE,
     .run = run,
 };

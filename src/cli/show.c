@@ -1,5 +1,5 @@
-/* show.c -- leat show: what is in a file. Finds out what it is; shows checkpoints and records.
- * show_graph.c and show_events.c have the rest. */
+/* show.c -- leat show: prints the contents of a file. Detects the kind of file; prints checkpoints
+ * and records. show_graph.c and show_events.c print the other kinds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static leat_status show_records(const char *path, leat_record_reader *r)
     return NULL;
 }
 
-/* True if it is a file of records with at least one; then shows it. */
+/* If the path is a file of records with at least one record, prints it and returns true. */
 static bool is_records(const char *path, leat_status *s)
 {
     leat_record_reader *r;
@@ -96,7 +96,7 @@ static bool is_records(const char *path, leat_status *s)
     return true;
 }
 
-/* ---- Which is it? ---- */
+/* ---- The kind of a file ---- */
 static bool ends_with(const char *s, const char *end)
 {
     size_t n = strlen(s), m = strlen(end);

@@ -1,5 +1,5 @@
-/* show_events.c -- leat show for event files: which tags there are, how often, and the last values;
- * or each event, a line each. */
+/* show_events.c -- leat show for event files: the tags, the number of values of each, and the last
+ * value; or a line for each event. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ typedef struct tag {
     leat_summary_kind kind;
     long long n;
     int64_t first, last;      /* steps */
-    leat_summary_value value; /* the last; its tag is not kept */
+    leat_summary_value value; /* the last value; its tag is not kept */
 } tag;
 
 typedef struct tags {

@@ -21,7 +21,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const count *)a)->what, ((const count *)b)->what);
 }
 
-/* Counts what(node) over all nodes and prints it, the most frequent first. */
+/* Counts the values of what(node) over all nodes and prints them, the most frequent first. */
 static void print_counts(const leat_graph *g, const char *title,
                          const char *(*what)(const leat_node *n), const char *empty)
 {

@@ -1,4 +1,4 @@
-/* exchange.c -- the exchanges of a task, and its answers to those who ask for tensors. */
+/* exchange.c -- the exchanges of a task, and its replies to RecvTensor and RecvTensors. */
 #include "cluster/exchange.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "cluster/exchange_int.h"
-#include "cluster/tensor_wire.h"
+#include "cluster/messages/messages.h"
 #include "core/alloc.h"
 #include "core/map.h"
 
@@ -193,7 +193,8 @@ static void take_now(void *arg, leat_status s, leat_tensor *t, bool dead)
     *(taken *)arg = (taken){t, s, true};
 }
 
-/* After the step: it is there, or it never comes; then its fn is called by the drop. */
+/* Called after the step: a tensor that is not there by now never comes, and the abort below makes
+ * the rendezvous call take_now with an error. */
 leat_status leat_exchange_take(leat_exchange *x, const char *key, leat_tensor **out)
 {
     taken k = {0};
@@ -226,15 +227,15 @@ void leat_exchange_drop_all(leat_exchanges *all, leat_status why)
     }
 }
 
-/* ---- Answers ---- */
+/* ---- Replies ---- */
 
-/* Somebody who waits for tensors of a step. */
+/* A call of RecvTensor or RecvTensors that waits for tensors of a step. */
 typedef struct serving {
-    leat_asked *asked;
+    leat_server_call *call;
     leat_exchange *x; /* a reference */
-    bool many;
+    bool many;        /* the method is RecvTensors */
     int n;
-    atomic_int left; /* tensors that have not come, and one while they are asked for */
+    atomic_int left; /* tensors that have not come, and one more until all receives were started */
     pthread_mutex_t lock;
     leat_status status; /* the first error */
     struct awaited {
@@ -252,30 +253,24 @@ static int64_t now_micros(void)
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* Dead ones count as an empty tensor, which TensorFlow wants to see. */
 static leat_status put_one(leat_outgoing *o, const struct awaited *a)
 {
-    leat_put_int(&o->text, 2, a->dead);
-    leat_put_int(&o->text, 3, now_micros());
-    return a->tensor ? leat_put_tensor(o, 1, a->tensor) : NULL;
+    return leat_recv_tensor_response_encode(
+        o, &(leat_recv_tensor_response){a->tensor, a->dead, now_micros()});
 }
 
 static leat_status put_many(leat_outgoing *o, const serving *s)
 {
-    for (int i = 0; i < s->n; i++) {
-        if (s->v[i].tensor)
-            LEAT_TRY(leat_put_tensor(o, 1, s->v[i].tensor));
-        else
-            leat_put_int(&o->text, 2, 1);
-    }
+    for (int i = 0; i < s->n; i++)
+        LEAT_TRY(leat_recv_tensors_response_add(o, s->v[i].tensor));
     return NULL;
 }
 
-/* Says which tensor is too large for whom. Its key: "from;incarnation;to;edge_NUMBER_NODE;frame".
- */
+/* The error for a reply that its caller cannot take names the node and the receiver, both from the
+ * first key, "from;incarnation;to;edge_NUMBER_NODE;frame". */
 static leat_status check_size(const serving *s, const leat_outgoing *o)
 {
-    int64_t most = leat_asked_most(s->asked);
+    int64_t most = leat_server_call_max_reply(s->call);
     size_t size = leat_outgoing_size(o);
     if ((int64_t)size <= most)
         return NULL;
@@ -291,7 +286,7 @@ static leat_status check_size(const serving *s, const leat_outgoing *o)
                       "would take it in parts. Split it: a partitioned variable, or slices",
                       (int)strcspn(node, ";"), node, size, (long long)most,
                       edge ? (int)(edge - to - 1) : 0, edge ? to + 1 : "",
-                      leat_asked_peer(s->asked));
+                      leat_server_call_peer(s->call));
 }
 
 static void serving_end(serving *s)
@@ -305,9 +300,9 @@ static void serving_end(serving *s)
     if (!status)
         status = check_size(s, &o);
     bool ok = !status;
-    leat_asked_reply(s->asked, status, &o);
+    leat_server_call_reply(s->call, status, &o);
     for (int i = 0; i < s->n && ok; i++)
-        leat_exchange_close(s->x); /* one that was kept has gone */
+        leat_exchange_close(s->x); /* the exchange keeps one tensor less for others */
     for (int i = 0; i < s->n; i++)
         leat_tensor_unref(s->v[i].tensor);
     leat_exchange_unref(s->x);
@@ -328,9 +323,9 @@ static void came(void *arg, leat_status status, leat_tensor *t, bool dead)
     serving_end(a->s);
 }
 
-/* Who asked is gone: the step cannot end well. If it runs here, its master knows why, and will say
- * so; this is only a consequence. */
-static void asker_gone(void *arg)
+/* The task that called has gone, so the step cannot end well. If the step runs here, its master
+ * knows the cause and cancels it with words about that; then nothing is done here. */
+static void caller_gone(void *arg)
 {
     leat_exchange *x = arg;
     if (atomic_load(&x->claimed))
@@ -343,7 +338,8 @@ static void asker_gone(void *arg)
     leat_status_free(why);
 }
 
-/* "device;incarnation;...": the device must be the one that the sender knew. */
+/* A key begins with "device;incarnation;". The device must be one of this task, in this
+ * incarnation: after a restart of the task the caller knows another one. */
 static leat_status check_key(const leat_exchanges *all, const char *key)
 {
     const char *semi = strchr(key, ';');
@@ -365,11 +361,12 @@ static leat_status check_key(const leat_exchanges *all, const char *key)
                       (int)(semi - key), key);
 }
 
-static void serve(leat_exchanges *all, leat_asked *a, int64_t step, char **keys, int n, bool many)
+static void serve(leat_exchanges *all, leat_server_call *a, int64_t step, char **keys, int n,
+                  bool many)
 {
     leat_exchange *x = leat_exchange_get(all, step);
     serving *s = leat_xcalloc(1, sizeof(*s) + sizeof(s->v[0]) * (size_t)n);
-    *s = (serving){.asked = a, .x = x, .many = many, .n = n};
+    *s = (serving){.call = a, .x = x, .many = many, .n = n};
     atomic_init(&s->left, n + 1);
     pthread_mutex_init(&s->lock, NULL);
     for (int i = 0; i < n; i++) {
@@ -378,61 +375,45 @@ static void serve(leat_exchanges *all, leat_asked *a, int64_t step, char **keys,
     }
     for (int i = 0; i < n; i++)
         keep_text(x, keys[i]);
-    if (!leat_asked_on_gone(a, asker_gone, x))
-        asker_gone(x);
+    if (!leat_server_call_on_cancel(a, caller_gone, x))
+        caller_gone(x);
     for (int i = 0; i < n; i++)
         x->table->ops->recv(x->table, &s->v[i].key, came, &s->v[i]);
     serving_end(s);
 }
 
-/* Field 1: the step; field 2: a key, or several. */
-static leat_status parse(leat_exchanges *all, const leat_incoming *in, int64_t *step, char ***keys,
-                         int *n)
+static leat_status check_request(const leat_exchanges *all, const leat_names *keys, bool many)
 {
-    leat_cursor c = leat_cursor_of(in);
-    leat_wire_field f;
-    leat_status s;
-    int cap = 0;
-    while (leat_next_field(&c, &f, &s)) {
-        if (f.number == 1) {
-            *step = (int64_t)f.value;
-        } else if (f.number == 2) {
-            LEAT_REQUIRE(*n < 1 << 16, INVALID_ARGUMENT, "More than 65,536 tensors are wanted");
-            leat_grow(*keys, *n, cap);
-            LEAT_TRY(leat_get_text(&f, &(*keys)[*n]));
-            (*n)++;
-            LEAT_TRY(check_key(all, (*keys)[*n - 1]));
-        }
-    }
-    LEAT_TRY(s);
-    LEAT_REQUIRE(*n, INVALID_ARGUMENT, "Invalid  rendezvous key: ");
+    for (int i = 0; i < keys->n; i++)
+        LEAT_TRY(check_key(all, keys->v[i]));
+    LEAT_REQUIRE(keys->n, INVALID_ARGUMENT, "Invalid  rendezvous key: ");
+    LEAT_REQUIRE(many || keys->n == 1, INVALID_ARGUMENT, "RecvTensor has %d keys", keys->n);
     return NULL;
 }
 
-static void parse_and_serve(leat_exchanges *all, leat_asked *a, const leat_incoming *in, bool many)
+static void decode_and_serve(leat_exchanges *all, leat_server_call *a, const leat_incoming *in,
+                             bool many)
 {
-    int64_t step = 0;
-    char **keys = NULL;
-    int n = 0;
-    leat_status s = parse(all, in, &step, &keys, &n);
-    if (!s && !many && n > 1)
-        s = leat_error(INVALID_ARGUMENT, "RecvTensor has %d keys", n);
+    leat_recv_tensor_request q = {0};
+    leat_names *keys = &q.rendezvous_key;
+    leat_status s = leat_recv_tensor_request_decode(in, &q);
+    if (!s)
+        s = check_request(all, keys, many);
     if (s) {
-        for (int i = 0; i < n; i++)
-            free(keys[i]);
-        leat_asked_reply(a, s, &(leat_outgoing){0});
+        leat_server_call_reply(a, s, &(leat_outgoing){0});
     } else {
-        serve(all, a, step, keys, n, many);
+        serve(all, a, q.step_id, keys->v, keys->n, many);
+        keys->n = 0; /* the texts belong to the exchange now */
     }
-    free(keys);
+    leat_recv_tensor_request_release(&q);
 }
 
-void leat_exchange_serve(leat_exchanges *all, leat_asked *a, const leat_incoming *in)
+void leat_exchange_serve(leat_exchanges *all, leat_server_call *a, const leat_incoming *in)
 {
-    parse_and_serve(all, a, in, false);
+    decode_and_serve(all, a, in, false);
 }
 
-void leat_exchange_serve_many(leat_exchanges *all, leat_asked *a, const leat_incoming *in)
+void leat_exchange_serve_many(leat_exchanges *all, leat_server_call *a, const leat_incoming *in)
 {
-    parse_and_serve(all, a, in, true);
+    decode_and_serve(all, a, in, true);
 }

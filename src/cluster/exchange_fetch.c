@@ -2,9 +2,10 @@
 #include <stdlib.h>
 
 #include "cluster/exchange_int.h"
-#include "cluster/tensor_wire.h"
+#include "cluster/messages/messages.h"
+#include "cluster/messages/methods.h"
 #include "core/alloc.h"
-#include "runtime/executor.h"
+#include "core/later.h"
 
 static leat_asking *asking_new(leat_exchange *x)
 {
@@ -73,44 +74,25 @@ static void call(leat_asking *a, leat_peer *peer, const char *method, leat_outgo
 
 /* ---- One tensor ---- */
 
-static leat_status read_one(const leat_incoming *in, leat_tensor **t, bool *dead, int64_t *sent_at)
-{
-    leat_cursor c = leat_cursor_of(in);
-    leat_wire_field f;
-    leat_status s;
-    while (leat_next_field(&c, &f, &s)) {
-        if (f.number == 2)
-            *dead = f.value != 0;
-        else if (f.number == 3)
-            *sent_at = (int64_t)f.value;
-        else if (f.number == 1 && !*t)
-            LEAT_TRY(leat_get_tensor(&f, t));
-    }
-    LEAT_TRY(s);
-    LEAT_REQUIRE(*t || *dead, DATA_LOSS, "RecvTensor was answered without a tensor");
-    return NULL;
-}
-
 static void one_came(void *arg, leat_status s, const leat_incoming *in)
 {
     leat_asking *a = arg;
+    leat_recv_tensor_response r = {0};
     leat_tensor *t = NULL;
-    bool dead = false;
-    int64_t sent_at = 0;
     delist(a);
     if (!s)
-        s = read_one(in, &t, &dead, &sent_at);
-    if (!s && !dead)
-        log_tensor(a, a->key, t, sent_at);
-    if (s || dead) {
-        leat_tensor_unref(t);
-        t = NULL;
+        s = leat_recv_tensor_response_decode(in, &r);
+    if (!s && !r.is_dead) {
+        t = r.tensor;
+        r.tensor = NULL;
+        log_tensor(a, a->key, t, r.send_start_micros);
     }
-    leat_arrivals waiting;
-    leat_arrivals_begin(&waiting);
+    bool dead = r.is_dead;
+    leat_recv_tensor_response_release(&r);
+    leat_later_jobs_begin();
     a->fn(a->arg, s, t, dead);
     asking_free(a);
-    leat_arrivals_end(&waiting);
+    leat_later_jobs_end();
 }
 
 void leat_exchange_ask_one(leat_exchange *x, leat_peer *peer, const char *key, leat_recv_fn fn,
@@ -121,9 +103,9 @@ void leat_exchange_ask_one(leat_exchange *x, leat_peer *peer, const char *key, l
     a->arg = arg;
     a->key = leat_xstrdup(key);
     leat_outgoing o = {0};
-    leat_put_int(&o.text, 1, x->step);
-    leat_put_text(&o.text, 2, key);
-    call(a, peer, LEAT_RECV_TENSOR, &o, one_came);
+    leat_recv_tensor_request_encode(&o, &(leat_recv_tensor_request){.step_id = x->step});
+    leat_recv_tensor_request_add_key(&o, key);
+    call(a, peer, LEAT_METHOD_RECV_TENSOR, &o, one_came);
 }
 
 /* ---- A group ---- */
@@ -133,17 +115,15 @@ static leat_status hand_out(const leat_asking *a, const leat_incoming *in)
     leat_exchange *x = a->x;
     const leat_rendezvous_group *g = a->group;
     leat_cursor c = leat_cursor_of(in);
-    leat_wire_field f;
+    leat_tensor *t;
     leat_status s;
     int at = 0;
-    while (leat_next_field(&c, &f, &s)) {
-        leat_tensor *t = NULL;
-        if (f.number != 1 && f.number != 2)
-            continue;
-        LEAT_REQUIRE(at < g->n, DATA_LOSS, "%s sent more than the %d tensors asked for", g->task,
-                     g->n);
-        if (f.number == 1)
-            LEAT_TRY(leat_get_tensor(&f, &t));
+    while (leat_recv_tensors_response_next(&c, &t, &s)) {
+        if (at == g->n) {
+            leat_tensor_unref(t);
+            return leat_error(DATA_LOSS, "%s sent more than the %d tensors asked for", g->task,
+                              g->n);
+        }
         if (t)
             log_tensor(a, g->keys[at].text, t, 0);
         LEAT_TRY(x->table->ops->send(x->table, &g->keys[at++], t, t == NULL));
@@ -157,8 +137,7 @@ static leat_status hand_out(const leat_asking *a, const leat_incoming *in)
 static void group_came(void *arg, leat_status s, const leat_incoming *in)
 {
     leat_asking *a = arg;
-    leat_arrivals waiting;
-    leat_arrivals_begin(&waiting);
+    leat_later_jobs_begin();
     delist(a);
     if (!s)
         s = hand_out(a, in);
@@ -166,7 +145,7 @@ static void group_came(void *arg, leat_status s, const leat_incoming *in)
         a->x->table->ops->abort(a->x->table, s);
     leat_status_free(s);
     asking_free(a);
-    leat_arrivals_end(&waiting);
+    leat_later_jobs_end();
 }
 
 void leat_exchange_ask_group(leat_exchange *x, leat_rendezvous_group *g)
@@ -176,11 +155,11 @@ void leat_exchange_ask_group(leat_exchange *x, leat_rendezvous_group *g)
     atomic_fetch_add(&g->refs, 1);
     leat_peer *peer = leat_peers_find(x->all->peers, g->task);
     leat_outgoing o = {0};
-    leat_put_int(&o.text, 1, x->step);
+    leat_recv_tensor_request_encode(&o, &(leat_recv_tensor_request){.step_id = x->step});
     for (int i = 0; i < g->n; i++)
-        leat_put_text(&o.text, 2, g->keys[i].text);
+        leat_recv_tensor_request_add_key(&o, g->keys[i].text);
     if (peer) {
-        call(a, peer, LEAT_RECV_TENSORS, &o, group_came);
+        call(a, peer, LEAT_METHOD_RECV_TENSORS, &o, group_came);
         return;
     }
     leat_status s = leat_error(INVALID_ARGUMENT, "This cluster has no task %s", g->task);

@@ -6,23 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/ask.h"
+#include "cluster/call_many.h"
 #include "cluster/master_int.h"
-#include "cluster/tensor_wire.h"
+#include "cluster/messages/messages.h"
+#include "cluster/messages/methods.h"
 #include "core/alloc.h"
 #include "core/map.h"
 #include "proto/wire.h"
 #include "runtime/session_int.h"
-
-#define WORKER "/tensorflow.WorkerService/"
 
 static void tasks_free(leat_far *f)
 {
     leat_tasks *t = (leat_tasks *)f;
     for (int i = 0; i < t->n_peers && t->open; i++) {
         leat_outgoing o = {0};
-        leat_put_text(&o.text, 1, t->handle);
-        leat_tell(t->peers[i], WORKER "DeleteWorkerSession", &o);
+        Leat__DeleteWorkerSessionRequest q = LEAT__DELETE_WORKER_SESSION_REQUEST__INIT;
+        q.session_handle = t->handle;
+        leat_put_fields(&o.text, &q);
+        leat_peer_notify(t->peers[i], LEAT_METHOD_DELETE_WORKER_SESSION, &o);
     }
     if (t->session)
         leat_worker_session_close(t->worker, t->handle);
@@ -37,11 +38,11 @@ static void tasks_free(leat_far *f)
 const leat_far_ops leat_tasks_ops = {
     .part_new = leat_tasks_part_new,
     .part_free = leat_tasks_part_free,
-    .part_start = leat_tasks_part_start,
-    .step_begin = leat_tasks_step_begin,
-    .step_end = leat_tasks_step_end,
-    .step_waits = leat_tasks_step_waits,
+    .step_new = leat_tasks_step_new,
+    .step_start = leat_tasks_step_start,
     .step_await = leat_tasks_step_await,
+    .step_waits = leat_tasks_step_waits,
+    .step_free = leat_tasks_step_free,
     .free = tasks_free,
 };
 
@@ -75,11 +76,27 @@ static leat_status choose_peers(leat_tasks *t, const leat_master_options *m, lea
     return NULL;
 }
 
-static void add_device(leat_tasks *t, Leat__DeviceAttributes *d, bool is_leat)
+/* The client wants this device: it limits the number of devices of a kind. The first device of a
+ * task stays, since every task needs one. */
+static bool within_counts(const leat_master_options *m, const leat_device_name *d)
 {
-    leat_target x = {.name = d->name, .incarnation = d->incarnation, .together = is_leat};
+    for (int i = 0; i < m->n_counts; i++)
+        if (m->counts[i].n >= 0 && strcmp(m->counts[i].type, d->type) == 0)
+            return d->id < m->counts[i].n ||
+                   (d->id == 0 && strcmp(d->type, leat_host_kind()->type) == 0);
+    return true;
+}
+
+/* process: 0 for this one. */
+static void add_device(leat_tasks *t, const leat_master_options *m, Leat__DeviceAttributes *d,
+                       bool is_leat, int process)
+{
+    leat_target x = {
+        .name = d->name, .incarnation = d->incarnation, .together = is_leat, .process = process};
     leat_status s = leat_device_name_parse(d->name, &x.parsed);
-    if (s || strcmp(d->device_type, "XLA_CPU") == 0) { /* of no use to us */
+    x.priority = leat_device_priority(x.parsed.type);
+    /* XLA's devices are of no use to us. */
+    if (s || strcmp(d->device_type, "XLA_CPU") == 0 || !within_counts(m, &x.parsed)) {
         leat_status_free(s);
         leat_proto_free(d);
         return;
@@ -92,7 +109,8 @@ static void add_device(leat_tasks *t, Leat__DeviceAttributes *d, bool is_leat)
     t->base.targets = t->targets;
 }
 
-static leat_status take_devices(leat_tasks *t, leat_question *q)
+static leat_status take_devices(leat_tasks *t, const leat_master_options *m, leat_pending_call *q,
+                                int process)
 {
     Leat__GetStatusResponse *r;
     leat_status s = LEAT_UNPACK(get_status_response, q->reply, q->size, &r);
@@ -109,9 +127,9 @@ static leat_status take_devices(leat_tasks *t, leat_question *q)
                            q->peer->address, q->peer->name, d->name);
     }
     if (!s)
-        leat_peer_introduce(q->peer, r->leat, q->middle_ns);
+        leat_peer_use_status(q->peer, r->leat, q->middle_ns);
     for (size_t i = 0; i < r->n_device_attributes && !s; i++) {
-        add_device(t, r->device_attributes[i], q->peer->is_leat);
+        add_device(t, m, r->device_attributes[i], q->peer->is_leat, process);
         r->device_attributes[i] = NULL;
     }
     if (!s)
@@ -120,7 +138,7 @@ static leat_status take_devices(leat_tasks *t, leat_question *q)
     return s;
 }
 
-static void questions_free(leat_question *q, int n)
+static void pending_calls_free(leat_pending_call *q, int n)
 {
     for (int i = 0; i < n; i++) {
         leat_status_free(q[i].status);
@@ -131,27 +149,29 @@ static void questions_free(leat_question *q, int n)
 
 static leat_status greet(leat_tasks *t, const leat_master_options *m, int64_t deadline)
 {
-    leat_question *q = leat_new_array(leat_question, t->n_peers + 1);
+    leat_pending_call *q = leat_new_array(leat_pending_call, t->n_peers + 1);
     for (int i = 0; i < t->n_peers; i++) {
         q[i].peer = t->peers[i];
-        atomic_store(&q[i].peer->asked, true); /* it is being asked right here */
+        atomic_store(&q[i].peer->status_requested, true); /* by the calls below */
     }
-    leat_status s = leat_ask_all(q, t->n_peers, WORKER "GetStatus", "CreateSession", deadline, true,
-                                 m->cancellation);
+    leat_status s = leat_call_many(q, t->n_peers, LEAT_METHOD_GET_STATUS, "CreateSession", deadline,
+                                   true, m->cancellation);
     for (int i = 0; i < t->n_peers && !s; i++)
-        s = take_devices(t, &q[i]);
-    questions_free(q, t->n_peers);
+        s = take_devices(t, m, &q[i], i + 1);
+    pending_calls_free(q, t->n_peers);
     LEAT_TRY(s);
-    q = leat_new_array(leat_question, t->n_peers + 1);
+    q = leat_new_array(leat_pending_call, t->n_peers + 1);
     for (int i = 0; i < t->n_peers; i++) {
+        Leat__CreateWorkerSessionRequest request = LEAT__CREATE_WORKER_SESSION_REQUEST__INIT;
+        request.session_handle = t->handle;
+        request.isolate_session_state = m->isolate;
         q[i].peer = t->peers[i];
-        leat_put_text(&q[i].request.text, 1, t->handle);
-        leat_put_int(&q[i].request.text, 3, m->isolate);
+        leat_put_fields(&q[i].request.text, &request);
     }
     t->open = true;
-    s = leat_ask_all(q, t->n_peers, WORKER "CreateWorkerSession", "CreateSession", deadline, true,
-                     m->cancellation);
-    questions_free(q, t->n_peers);
+    s = leat_call_many(q, t->n_peers, LEAT_METHOD_CREATE_WORKER_SESSION, "CreateSession", deadline,
+                       true, m->cancellation);
+    pending_calls_free(q, t->n_peers);
     return s;
 }
 
@@ -163,8 +183,8 @@ static leat_status open_tasks(leat_tasks *t, const leat_master_options *m, leat_
     LEAT_TRY(leat_worker_session_open(t->worker, t->handle, m->isolate, &t->session));
     leat_device *const *own = leat_worker_devices(t->worker, &n);
     for (int i = 0; i < n; i++)
-        add_device(t, leat_device_to_proto(own[i]), true);
-    t->n_own = n;
+        add_device(t, m, leat_device_to_proto(own[i]), true, 0);
+    t->n_own = t->base.n;
     LEAT_TRY(choose_peers(t, m, peers));
     return greet(t, m, leat_now_ns() + ms * 1000000);
 }
@@ -183,8 +203,9 @@ leat_status leat_master_open(leat_graph *g, const leat_session_options *o,
         tasks_free(&t->base);
         return s;
     }
-    return leat_session_new_on(g, o, leat_worker_session_devices(t->session), t->n_own, &t->base,
-                               out);
+    int n;
+    leat_worker_devices(w, &n);
+    return leat_session_new_on(g, o, leat_worker_session_devices(t->session), n, &t->base, out);
 }
 
 int leat_master_devices(const leat_far *f, const Leat__DeviceAttributes *const **out,

@@ -9,6 +9,9 @@
 typedef struct leat_master_options {
     const char *const *filters; /* device filters; none: all tasks */
     int n_filters;
+    /* The session uses no more devices of these kinds of any task than this; -1 is no limit. */
+    const leat_device_count *counts;
+    int n_counts;
     bool isolate;                    /* variables of its own */
     int64_t open_ms;                 /* how long tasks may take to answer; 0: two minutes */
     leat_cancellation *cancellation; /* ends that wait; may be NULL */

@@ -24,12 +24,13 @@ typedef struct leat_tasks {
 extern const leat_far_ops leat_tasks_ops;
 /* master_run.c */
 leat_status leat_tasks_part_new(leat_far *f, const leat_target *device, const leat_graph *g,
-                                int64_t deadline_ns, leat_far_part **out);
+                                int64_t deadline_ns, leat_cancellation *cancellation,
+                                leat_far_part **out);
 void leat_tasks_part_free(leat_far_part *p);
-void leat_tasks_part_start(leat_far_part *p, leat_step *step);
-leat_status leat_tasks_step_begin(leat_far *f, leat_step *step);
-void leat_tasks_step_end(leat_far *f, leat_step *step);
-void leat_tasks_step_waits(leat_far *f, leat_step *step, char *out, size_t size);
-int leat_tasks_step_await(leat_far *f, leat_pool *p, leat_step *step);
+leat_far_step *leat_tasks_step_new(leat_far *f, uint64_t *id_out, leat_rendezvous **rendezvous_out);
+void leat_tasks_step_start(leat_far_step *x, leat_far_part *const *parts, int n, leat_step *step);
+int leat_tasks_step_await(leat_far_step *x, leat_pool *p, leat_step *step);
+void leat_tasks_step_waits(leat_far_step *x, char *out, size_t size);
+void leat_tasks_step_free(leat_far_step *x, bool failed);
 
 #endif

@@ -3,16 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/ask.h"
+#include "cluster/call_many.h"
 #include "cluster/master_int.h"
-#include "cluster/shm.h"
+#include "cluster/messages/messages.h"
+#include "cluster/messages/methods.h"
 #include "cluster/stats.h"
-#include "cluster/tensor_wire.h"
 #include "core/alloc.h"
+#include "graph/graphdef.h"
 #include "proto/wire.h"
 #include "runtime/trace.h"
-
-#define WORKER "/tensorflow.WorkerService/"
 
 struct leat_far_part {
     leat_tasks *tasks;
@@ -20,39 +19,44 @@ struct leat_far_part {
     char *handle; /* of the registered graph */
 };
 
-/* What a step of the session has besides its plan's memory. */
-typedef struct far_step {
-    leat_tasks *tasks;
-    leat_exchange *exchange;
-    leat_cancel cancel;
+/* One part in one step. */
+typedef struct far_run {
+    leat_far_part *part;
     leat_step *step;
+    leat_call *call;
+    leat_cancel cancel;
+    pthread_mutex_t lock; /* guards call; held while the call is started */
+    atomic_bool ended;
+} far_run;
+
+struct leat_far_step {
+    leat_tasks *tasks;
+    uint64_t id;
+    leat_exchange *exchange;
     int64_t begin_ns;
-    struct taker { /* a task that takes part */
-        leat_peer *peer;
-        atomic_bool ended;
-    } * takers; /* room for all of the session's, so that they stay where they are */
-    int n_takers;
-} far_step;
+    far_run *runs; /* of the parts that were started */
+    int n_runs;
+};
 
 /* ---- Registering ---- */
 
-static leat_status register_graph(leat_far_part *p, const leat_graph *g, int64_t deadline_ns)
+static leat_status register_graph(leat_far_part *p, const leat_graph *g, int64_t deadline_ns,
+                                  leat_cancellation *cancellation)
 {
     enum { MS = 120000 };
-    void *def;
-    size_t n;
-    LEAT_TRY(leat_graph_to_binary(g, &def, &n));
-    leat_question q = {.peer = p->peer};
-    leat_put_text(&q.request.text, 1, p->tasks->handle);
-    leat_put_bytes(&q.request.text, 2, def, n);
-    leat_put_int(&q.request.text, 6, 1);
-    if (p->peer->is_leat)
-        leat_put_int(&q.request.text, 1000, 1);
-    free(def);
+    leat_pending_call q = {.peer = p->peer};
+    Leat__RegisterGraphRequest request = LEAT__REGISTER_GRAPH_REQUEST__INIT;
+    request.session_handle = p->tasks->handle;
+    request.create_worker_session_called = true;
+    request.leat = p->peer->is_leat;
+    LEAT_TRY(leat_graph_to_proto(g, &request.graph_def));
+    leat_status s = leat_proto_pack(&request, &q.request.text);
+    leat_proto_free(request.graph_def);
     if (!deadline_ns)
         deadline_ns = leat_now_ns() + INT64_C(1000000) * MS;
-    leat_status s =
-        leat_ask_all(&q, 1, WORKER "RegisterGraph", "RegisterGraph", deadline_ns, false, NULL);
+    if (!s)
+        s = leat_call_many(&q, 1, LEAT_METHOD_REGISTER_GRAPH, "RegisterGraph", deadline_ns, false,
+                           cancellation);
     Leat__RegisterGraphResponse *r = NULL;
     if (!s)
         s = LEAT_UNPACK(register_graph_response, q.reply, q.size, &r);
@@ -65,7 +69,8 @@ static leat_status register_graph(leat_far_part *p, const leat_graph *g, int64_t
 }
 
 leat_status leat_tasks_part_new(leat_far *f, const leat_target *device, const leat_graph *g,
-                                int64_t deadline_ns, leat_far_part **out)
+                                int64_t deadline_ns, leat_cancellation *cancellation,
+                                leat_far_part **out)
 {
     leat_tasks *t = (leat_tasks *)f;
     leat_far_part *p = leat_new(leat_far_part);
@@ -74,7 +79,7 @@ leat_status leat_tasks_part_new(leat_far *f, const leat_target *device, const le
         if (strncmp(device->name, t->peers[i]->name, strlen(t->peers[i]->name)) == 0 &&
             device->name[strlen(t->peers[i]->name)] == '/')
             p->peer = t->peers[i];
-    leat_status s = p->peer ? register_graph(p, g, deadline_ns)
+    leat_status s = p->peer ? register_graph(p, g, deadline_ns, cancellation)
                             : leat_error(INTERNAL, "No task of the session has %s", device->name);
     if (s)
         leat_tasks_part_free(p);
@@ -87,203 +92,93 @@ void leat_tasks_part_free(leat_far_part *p)
 {
     if (p->handle) {
         leat_outgoing o = {0};
-        leat_put_text(&o.text, 1, p->handle);
-        leat_put_text(&o.text, 2, p->tasks->handle);
-        leat_put_int(&o.text, 3, 1);
-        leat_tell(p->peer, WORKER "DeregisterGraph", &o);
+        Leat__DeregisterGraphRequest q = LEAT__DEREGISTER_GRAPH_REQUEST__INIT;
+        q.graph_handle = p->handle;
+        q.session_handle = p->tasks->handle;
+        q.create_worker_session_called = true;
+        leat_put_fields(&o.text, &q);
+        leat_peer_notify(p->peer, LEAT_METHOD_DEREGISTER_GRAPH, &o);
     }
     free(p->handle);
     free(p);
 }
 
-/* ---- Steps ---- */
-
-static void on_cancel(void *arg)
-{
-    far_step *s = arg;
-    pthread_mutex_lock(&s->step->lock);
-    leat_status why = leat_status_copy(s->step->status);
-    pthread_mutex_unlock(&s->step->lock);
-    /* It is found until the step is over: who asks later must hear of the failure, too. */
-    s->step->rendezvous->ops->abort(s->step->rendezvous, why);
-    leat_status_free(why);
-}
-
-leat_status leat_tasks_step_begin(leat_far *f, leat_step *step)
-{
-    leat_tasks *t = (leat_tasks *)f;
-    far_step *s = leat_new(far_step);
-    s->tasks = t;
-    s->step = step;
-    s->begin_ns = leat_now_ns();
-    s->takers = leat_new_array(struct taker, t->n_peers + 1);
-    /* As TensorFlow's: 56 bits, as good as random, never 0. */
-    step->id = (t->first_id + atomic_fetch_add(&t->steps, 1) * UINT64_C(0x9e3779b97f4a7c15)) &
-               UINT64_C(0xffffffffffffff);
-    step->id += !step->id;
-    s->exchange = leat_exchange_get(leat_worker_exchanges(t->worker), (int64_t)step->id);
-    step->rendezvous = leat_exchange_claim(s->exchange);
-    step->owner = s;
-    s->cancel = (leat_cancel){.fn = on_cancel, .arg = s};
-    if (!leat_step_on_cancel(step, &s->cancel))
-        on_cancel(s);
-    return NULL;
-}
-
-void leat_tasks_step_end(leat_far *f, leat_step *step)
-{
-    far_step *s = step->owner;
-    bool failed = leat_step_cancelled(step);
-    leat_step_off_cancel(step, &s->cancel);
-    leat_status why = leat_error(ABORTED, "The step is over");
-    leat_exchange_drop(leat_worker_exchanges(s->tasks->worker), (int64_t)step->id, why);
-    leat_status_free(why);
-    for (int i = 0; i < s->n_takers; i++) {
-        if (!failed && s->takers[i].peer->is_leat)
-            continue; /* it forgets the step by itself */
-        leat_outgoing o = {0};
-        leat_put_int(&o.text, 1, (int64_t)step->id);
-        leat_tell(s->takers[i].peer, WORKER "CleanupGraph", &o);
-    }
-    leat_exchange_unref(s->exchange);
-    free(s->takers);
-    free(s);
-    step->owner = NULL;
-    step->rendezvous = NULL;
-}
-
-void leat_tasks_step_waits(leat_far *f, leat_step *step, char *out, size_t size)
-{
-    far_step *s = step->owner;
-    size_t at = 0;
-    out[0] = 0;
-    for (int i = 0; i < s->n_takers && at < size; i++)
-        if (!atomic_load(&s->takers[i].ended)) {
-            int n = snprintf(out + at, size - at, "%s%s (%s)", at ? ", " : "",
-                             s->takers[i].peer->name, s->takers[i].peer->address);
-            at += n > 0 ? (size_t)n : 0;
-        }
-    if (at && at < size)
-        snprintf(
-            out + at, size - at,
-            ", not done with its part of the step for %.1f s: an op there waits or takes long, "
-            "or the task is stopped or cut off",
-            (double)(leat_now_ns() - s->begin_ns) / 1e9);
-}
-
-int leat_tasks_step_await(leat_far *f, leat_pool *p, leat_step *step)
-{
-    return leat_shm_wait(p, &step->done, step->deadline_ns);
-}
-
 /* ---- A part in a step ---- */
 
-/* References: the answer's, and the cancellation's. */
-typedef struct far_run {
-    atomic_int refs;
-    leat_far_part *part;
-    leat_step *step;
-    struct taker *taker; /* the step's */
-    leat_call *call;
-    leat_cancel cancel;
-    bool cancellable;
-    pthread_mutex_t lock; /* guards call; held while it is started */
-} far_run;
-
-static void run_unref(far_run *r)
-{
-    if (atomic_fetch_sub(&r->refs, 1) != 1)
-        return;
-    pthread_mutex_destroy(&r->lock);
-    free(r);
-}
-
-static void cancel_run(void *arg)
+static void cancel_run(void *arg, leat_status why)
 {
     far_run *r = arg;
     pthread_mutex_lock(&r->lock);
     if (r->call)
         leat_call_cancel(r->call);
     pthread_mutex_unlock(&r->lock);
-    run_unref(r);
 }
 
-static leat_status add_stats(leat_trace *t, const leat_wire_field *f, int64_t offset_ns)
+static leat_status add_stats(leat_trace *t, const leat_cursor *stats, int64_t offset_ns)
 {
     Leat__StepStats *p;
-    LEAT_TRY(LEAT_GET(step_stats, f, &p));
+    LEAT_TRY(LEAT_GET(step_stats, stats, &p));
     leat_trace_add_stats(t, p, offset_ns);
     leat_proto_free(p);
     return NULL;
 }
 
+static leat_status add_graph(leat_trace *t, leat_cursor graph)
+{
+    size_t n = graph.left;
+    void *bytes = leat_xmalloc(n + 1);
+    leat_status s = leat_cursor_copy(&graph, bytes, n);
+    leat_trace_graph_add(t, bytes, n);
+    return s;
+}
+
 static leat_status read_answer(far_run *r, const leat_incoming *in)
 {
-    leat_cursor c = leat_cursor_of(in);
-    leat_wire_field f;
-    leat_status s;
-    uint64_t code = 0;
-    char *message = NULL;
-    while (leat_next_field(&c, &f, &s) && !s) {
-        if (f.number == 2 && r->step->trace) {
-            s = add_stats(r->step->trace, &f, r->part->peer->clock_ahead_ns);
-        } else if (f.number == 4 && r->step->trace) {
-            void *bytes = leat_xmalloc(f.sub.left + 1);
-            size_t n = f.sub.left;
-            s = leat_cursor_copy(&f.sub, bytes, n);
-            leat_trace_graph_add(r->step->trace, bytes, n);
-        } else if (f.number == 5) {
-            code = f.value;
-        } else if (f.number == 6 && !message) {
-            s = leat_get_text(&f, &message);
-        }
-        if (s)
-            break;
-    }
-    leat_status carried = leat_carried_error(s ? 0 : code, r->part->peer->name, message);
-    s = leat_status_first(s, carried);
+    leat_run_graph_response a = {0};
+    leat_trace *trace = r->step->trace;
+    leat_status s = leat_run_graph_response_decode(in, &a);
+    if (!s && trace && a.has_step_stats)
+        s = add_stats(trace, &a.step_stats, r->part->peer->clock_ahead_ns);
+    for (int i = 0; i < a.n_partition_graph && !s && trace; i++)
+        s = add_graph(trace, a.partition_graph[i]);
+    if (!s)
+        s = leat_carried_error(a.status_code, r->part->peer->name, a.status_error_message);
+    leat_run_graph_response_release(&a);
     return s;
 }
 
 static void run_answered(void *arg, leat_status s, const leat_incoming *in)
 {
     far_run *r = arg;
-    pthread_mutex_lock(&r->lock); /* it has been started */
+    leat_step *step = r->step;
+    pthread_mutex_lock(&r->lock); /* run_start has done with it */
     r->call = NULL;               /* and is not cancelled from here on */
     pthread_mutex_unlock(&r->lock);
-    if (r->cancellable && leat_step_off_cancel(r->step, &r->cancel))
-        run_unref(r);
+    leat_step_off_cancel(step, &r->cancel);
     if (!s)
         s = read_answer(r, in);
-    leat_step *step = r->step;
-    atomic_store(&r->taker->ended, true);
-    run_unref(r);
+    atomic_store(&r->ended, true);
     leat_step_fail(step, s);
-    leat_step_part_ended(step);
+    leat_step_part_ended(step); /* r may be gone after this */
 }
 
 static void put_request(const leat_far_part *p, const leat_step *step, leat_outgoing *o)
 {
-    leat_put_text(&o->text, 1, p->handle);
-    leat_put_int(&o->text, 2, (int64_t)step->id);
-    if (step->trace) {
-        const char opts[] = {3 << 3, 1, 4 << 3, leat_trace_wants_graphs(step->trace)};
-        leat_put_bytes(&o->text, 5, opts, sizeof(opts));
-    }
-    leat_put_text(&o->text, 8, p->tasks->handle);
-    leat_put_int(&o->text, 9, 1);
-    leat_put_int(&o->text, 10, 1);
-    if (p->peer->is_leat)
-        leat_put_int(&o->text, 1000, 1);
+    leat_run_graph_request q = {
+        .graph_handle = p->handle,
+        .session_handle = p->tasks->handle,
+        .step_id = (int64_t)step->id,
+        .record_timeline = step->trace,
+        .record_partition_graphs = step->trace && leat_trace_wants_graphs(step->trace),
+        .store_errors_in_response_body = true,
+        .create_worker_session_called = true,
+        .leat = p->peer->is_leat,
+    };
+    leat_run_graph_request_encode(o, &q);
 }
 
-void leat_tasks_part_start(leat_far_part *p, leat_step *step)
+static void run_start(far_run *r, leat_far_part *p, leat_step *step)
 {
-    far_step *s = step->owner;
-    far_run *r = leat_new(far_run);
-    atomic_init(&r->refs, 2);
-    r->taker = &s->takers[s->n_takers++];
-    r->taker->peer = p->peer;
     r->part = p;
     r->step = step;
     r->cancel = (leat_cancel){.fn = cancel_run, .arg = r};
@@ -291,12 +186,80 @@ void leat_tasks_part_start(leat_far_part *p, leat_step *step)
     leat_outgoing o = {0};
     put_request(p, step, &o);
     pthread_mutex_lock(&r->lock);
-    leat_peer_call(p->peer, WORKER "RunGraph", &o, &(leat_call_options){0}, run_answered, r,
+    leat_peer_call(p->peer, LEAT_METHOD_RUN_GRAPH, &o, &(leat_call_options){0}, run_answered, r,
                    &r->call);
-    r->cancellable = leat_step_on_cancel(step, &r->cancel);
-    if (!r->cancellable) {
+    if (!leat_step_on_cancel(step, &r->cancel))
         leat_call_cancel(r->call);
-        atomic_fetch_sub(&r->refs, 1);
-    }
     pthread_mutex_unlock(&r->lock);
+}
+
+/* ---- Steps ---- */
+
+leat_far_step *leat_tasks_step_new(leat_far *f, uint64_t *id_out, leat_rendezvous **rendezvous_out)
+{
+    leat_tasks *t = (leat_tasks *)f;
+    leat_far_step *x = leat_new(leat_far_step);
+    x->tasks = t;
+    x->begin_ns = leat_now_ns();
+    /* As TensorFlow's: 56 bits, as good as random, never 0. */
+    x->id = (t->first_id + atomic_fetch_add(&t->steps, 1) * UINT64_C(0x9e3779b97f4a7c15)) &
+            UINT64_C(0xffffffffffffff);
+    x->id += !x->id;
+    x->exchange = leat_exchange_get(leat_worker_exchanges(t->worker), (int64_t)x->id);
+    *id_out = x->id;
+    *rendezvous_out = leat_exchange_claim(x->exchange);
+    return x;
+}
+
+void leat_tasks_step_start(leat_far_step *x, leat_far_part *const *parts, int n, leat_step *step)
+{
+    x->runs = leat_new_array(far_run, n);
+    x->n_runs = n;
+    for (int i = 0; i < n; i++)
+        run_start(&x->runs[i], parts[i], step);
+}
+
+int leat_tasks_step_await(leat_far_step *x, leat_pool *p, leat_step *step)
+{
+    return leat_transports_wait(p, &step->done, step->deadline_ns);
+}
+
+void leat_tasks_step_waits(leat_far_step *x, char *out, size_t size)
+{
+    size_t at = 0;
+    out[0] = 0;
+    for (int i = 0; i < x->n_runs && at < size; i++)
+        if (!atomic_load(&x->runs[i].ended)) {
+            const leat_peer *peer = x->runs[i].part->peer;
+            int n = snprintf(out + at, size - at, "%s%s (%s)", at ? ", " : "", peer->name,
+                             peer->address);
+            at += n > 0 ? (size_t)n : 0;
+        }
+    if (at && at < size)
+        snprintf(
+            out + at, size - at,
+            ", not done with its part of the step for %.1f s: an op there waits or takes long, "
+            "or the task is stopped or cut off",
+            (double)(leat_now_ns() - x->begin_ns) / 1e9);
+}
+
+void leat_tasks_step_free(leat_far_step *x, bool failed)
+{
+    leat_status why = leat_error(ABORTED, "The step is over");
+    leat_exchange_drop(leat_worker_exchanges(x->tasks->worker), (int64_t)x->id, why);
+    leat_status_free(why);
+    for (int i = 0; i < x->n_runs; i++) {
+        leat_peer *peer = x->runs[i].part->peer;
+        pthread_mutex_destroy(&x->runs[i].lock);
+        if (!failed && peer->is_leat)
+            continue; /* it forgets the step by itself */
+        leat_outgoing o = {0};
+        Leat__CleanupGraphRequest q = LEAT__CLEANUP_GRAPH_REQUEST__INIT;
+        q.step_id = (int64_t)x->id;
+        leat_put_fields(&o.text, &q);
+        leat_peer_notify(peer, LEAT_METHOD_CLEANUP_GRAPH, &o);
+    }
+    leat_exchange_unref(x->exchange);
+    free(x->runs);
+    free(x);
 }

@@ -70,6 +70,15 @@ leat_status leat_cursor_skip(leat_cursor *c, size_t n)
 leat_status leat_cursor_varint(leat_cursor *c, uint64_t *out)
 {
     uint64_t v = 0;
+    const leat_slice *s = &c->in->slices[c->slice];
+    /* Nearly all varints have one byte, and do not end their slice. */
+    uint8_t first = c->left && c->at + 1 < s->n ? s->data[c->at] : 128;
+    if (first < 128) {
+        c->at++;
+        c->left--;
+        *out = first;
+        return NULL;
+    }
     for (int shift = 0; shift < 70; shift += 7) {
         uint8_t b;
         LEAT_TRY(leat_cursor_copy(c, &b, 1));

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cluster/messages/methods.h"
 #include "core/alloc.h"
 #include "core/log.h"
 #include "core/map.h"
@@ -17,7 +18,8 @@ struct leat_peers {
     leat_peer *v;
     int n;
     leat_map by_name;
-    leat_shm_name door; /* this task's own; host "": none */
+    leat_offers offers;  /* this task's own */
+    uint32_t transports; /* that may be used */
 };
 
 static leat_status add(leat_peers *p, const char *job, int task, const leat_security *security)
@@ -40,6 +42,7 @@ leat_status leat_peers_new(const leat_cluster *c, const leat_security *security,
 {
     leat_peers *p = leat_new(leat_peers);
     p->cluster = leat_cluster_copy(c);
+    p->transports = UINT32_MAX;
     int n = 0;
     for (int j = 0; j < leat_cluster_jobs(c); j++)
         n += leat_cluster_tasks(c, leat_cluster_job(c, j));
@@ -64,6 +67,7 @@ void leat_peers_free(leat_peers *p)
         return;
     for (int i = 0; i < p->n; i++)
         leat_channel_free(p->v[i].channel);
+    leat_offers_release(&p->offers);
     leat_map_release(&p->by_name);
     leat_cluster_free(p->cluster);
     free(p->v);
@@ -86,41 +90,52 @@ leat_peer *leat_peers_find(leat_peers *p, const char *device)
     return leat_map_get_n(&p->by_name, device, end ? (size_t)(end - device) : strlen(device));
 }
 
-void leat_peers_self(leat_peers *p, Leat__LeatPeer *self)
+void leat_peers_self(leat_peers *p, leat_self *self)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    leat__leat_peer__init(self);
-    self->version = 1;
-    self->release = (char *)leat_version();
-    self->host = p->door.host;
-    self->socket = p->door.socket;
-    self->secret = p->door.secret;
-    self->clock_micros = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    Leat__LeatPeer *m = &self->message;
+    leat__leat_peer__init(m);
+    m->version = 1;
+    m->release = (char *)leat_version();
+    m->clock_micros = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    m->offer = self->offer_list;
+    int n = __atomic_load_n(&p->offers.n, __ATOMIC_ACQUIRE);
+    for (int i = 0; i < n; i++) {
+        leat_offer *o = &p->offers.v[i];
+        leat__leat_offer__init(&self->offers[i]);
+        self->offers[i].transport = o->transport;
+        self->offers[i].data = (ProtobufCBinaryData){o->data.n, (uint8_t *)o->data.s};
+        self->offer_list[m->n_offer++] = &self->offers[i];
+    }
 }
 
-leat_shm_name *leat_peers_door(leat_peers *p)
+leat_offers *leat_peers_offers(leat_peers *p)
 {
-    return &p->door;
+    return &p->offers;
 }
 
-void leat_peer_introduce(leat_peer *p, const Leat__LeatPeer *said, int64_t wall_ns)
+void leat_peers_use_transports(leat_peers *p, uint32_t mask)
 {
-    leat_shm_name door = {.secret = said ? said->secret : 0};
+    p->transports = mask;
+}
+
+void leat_peer_use_status(leat_peer *p, const Leat__LeatPeer *said, int64_t wall_ns)
+{
+    leat_offers offers = {0};
     atomic_store(&p->is_leat, said != NULL);
     if (wall_ns)
         atomic_store(&p->clock_ahead_ns, said ? wall_ns - said->clock_micros * 1000 : 0);
-    if (!said || !said->socket[0] || strcmp(said->host, leat_shm_host()) != 0)
-        return;
-    snprintf(door.host, sizeof(door.host), "%s", said->host);
-    snprintf(door.socket, sizeof(door.socket), "%s", said->socket);
-    leat_status s = leat_channel_use_shm(p->channel, &door, p->address, p->name);
-    if (s)
-        LEAT_LOG(INFO, "No shared memory with %s: %s", p->name, leat_status_message(s));
-    leat_status_free(s);
+    for (size_t i = 0; said && i < said->n_offer && offers.n < LEAT_TRANSPORTS_MAX; i++) {
+        leat_offer *o = &offers.v[offers.n++];
+        snprintf(o->transport, sizeof o->transport, "%s", said->offer[i]->transport);
+        leat_strbuf_add(&o->data, said->offer[i]->data.data, said->offer[i]->data.len);
+    }
+    leat_channel_use_offers(p->channel, &offers, p->all->transports);
+    leat_offers_release(&offers);
 }
 
-static void introduced(void *arg, leat_status s, const leat_incoming *in)
+static void got_status(void *arg, leat_status s, const leat_incoming *in)
 {
     leat_peer *p = arg;
     void *copy = NULL;
@@ -129,27 +144,33 @@ static void introduced(void *arg, leat_status s, const leat_incoming *in)
         s = LEAT_UNPACK(get_status_response, leat_incoming_flat(in, &copy), in->size, &r);
     free(copy);
     if (!s)
-        leat_peer_introduce(p, r->leat, 0);
+        leat_peer_use_status(p, r->leat, 0);
     else
-        atomic_store(&p->asked, false); /* another call asks again */
+        atomic_store(&p->status_requested, false); /* the next call requests it again */
     leat_status_free(s);
     leat_proto_free(r);
 }
 
-/* Once, beside the first call. */
-static void ask_who(leat_peer *p)
+/* Once beside the first call; later, while a link is broken, every REQUEST_AGAIN_NS. */
+static void request_status(leat_peer *p)
 {
+    static const int64_t REQUEST_AGAIN_NS = INT64_C(5000000000);
+    int64_t now = leat_now_ns(), last = atomic_load(&p->status_ns);
+    if ((last && now < last + REQUEST_AGAIN_NS && atomic_load(&p->status_requested)) ||
+        !atomic_compare_exchange_strong(&p->status_ns, &last, now))
+        return;
+    atomic_store(&p->status_requested, true);
     leat_outgoing o = {0};
-    leat_call_options options = {.deadline_ns = leat_now_ns() + INT64_C(5000000000)};
-    leat_channel_call(p->channel, "/tensorflow.WorkerService/GetStatus", &o, &options, introduced,
-                      p, NULL);
+    leat_call_options options = {.deadline_ns = now + INT64_C(5000000000)};
+    leat_channel_call(p->channel, LEAT_METHOD_GET_STATUS, &o, &options, got_status, p, NULL);
 }
 
 void leat_peer_call(leat_peer *p, const char *method, leat_outgoing *request,
                     const leat_call_options *options, leat_reply_fn fn, void *arg,
                     leat_call **call_out)
 {
-    if (!atomic_load_explicit(&p->asked, memory_order_relaxed) && !atomic_exchange(&p->asked, true))
-        ask_who(p);
+    if (!atomic_load_explicit(&p->status_requested, memory_order_relaxed) ||
+        leat_channel_degraded(p->channel))
+        request_status(p);
     leat_channel_call(p->channel, method, request, options, fn, arg, call_out);
 }

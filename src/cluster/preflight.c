@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cluster/messages/methods.h"
 #include "cluster_spec.h"
 #include "core/alloc.h"
 #include "graph/device_name.h"
@@ -136,8 +137,7 @@ static leat_status get_status(leat_channel *c, int64_t deadline, Leat__GetStatus
     size_t size = 0;
     leat_call_options o = {.deadline_ns = deadline};
     int64_t wall = clock_ns(CLOCK_REALTIME), began = clock_ns(CLOCK_MONOTONIC);
-    LEAT_TRY(
-        leat_channel_ask(c, "/tensorflow.WorkerService/GetStatus", &request, &o, &reply, &size));
+    LEAT_TRY(leat_channel_call_wait(c, LEAT_METHOD_GET_STATUS, &request, &o, &reply, &size));
     *took_out = clock_ns(CLOCK_MONOTONIC) - began;
     *began_out = wall;
     leat_status s = LEAT_UNPACK(get_status_response, reply, size, out);

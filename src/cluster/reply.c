@@ -4,12 +4,12 @@
 #include "cluster/worker.h"
 #include "proto/wire.h"
 
-void leat_reply_message(leat_asked *a, leat_status status, const void *m)
+void leat_reply_message(leat_server_call *a, leat_status status, const void *m)
 {
     leat_outgoing o = {0};
     if (!status && m)
         status = leat_proto_pack(m, &o.text);
-    leat_asked_reply(a, status, &o);
+    leat_server_call_reply(a, status, &o);
 }
 
 leat_status leat_request_message(const ProtobufCMessageDescriptor *d, const leat_incoming *in,

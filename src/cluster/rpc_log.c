@@ -8,15 +8,18 @@
 
 #include "cluster/tensor_wire.h"
 #include "core/alloc.h"
+#include "proto/cluster.pb-c.h"
+#include "proto/wire.h"
 
-/* Steps that nobody asks for: then something is wrong, and all is forgotten. As in TensorFlow. */
+/* Beyond this many steps and devices nobody seems to fetch the log, and all of it is dropped, as in
+ * TensorFlow. */
 enum { ROWS_MAX = 1024 };
 
-/* What came in one step for one device. */
+/* What one device received in one step. */
 typedef struct leat_rpc_rows {
     int64_t step;
     char *device;
-    leat_strbuf nodes; /* DeviceStepStats.node_stats, encoded */
+    leat_strbuf stats; /* a DeviceStepStats, encoded */
     struct leat_rpc_rows *next;
 } rows;
 
@@ -47,21 +50,21 @@ int64_t leat_rpc_log_now(void)
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* Takes *at off the list. */
-static void drop(leat_rpc_log *l, rows **at)
+static void rows_free(rows *r)
 {
-    rows *r = *at;
-    *at = r->next;
-    l->n_rows--;
-    leat_strbuf_release(&r->nodes);
+    leat_strbuf_release(&r->stats);
     free(r->device);
     free(r);
 }
 
 static void clear(leat_rpc_log *l)
 {
-    while (l->rows)
-        drop(l, &l->rows);
+    while (l->rows) {
+        rows *r = l->rows;
+        l->rows = r->next;
+        rows_free(r);
+    }
+    l->n_rows = 0;
 }
 
 void leat_rpc_log_clear(leat_rpc_log *l)
@@ -81,6 +84,9 @@ static rows *find(leat_rpc_log *l, int64_t step, const char *device, size_t n)
     rows *r = leat_new(rows);
     r->step = step;
     r->device = leat_xstrndup(device, n);
+    Leat__DeviceStepStats stats = LEAT__DEVICE_STEP_STATS__INIT;
+    stats.device = r->device;
+    leat_put_fields(&r->stats, &stats);
     r->next = l->rows;
     l->rows = r;
     l->n_rows++;
@@ -103,11 +109,17 @@ static void put_label(leat_strbuf *b, const char *const part[5], const size_t n[
                        (int)n[2], part[2]);
 }
 
-/* A message inside another one; takes what is in sub. */
-static void put_sub(leat_strbuf *b, int field, leat_strbuf *sub)
+/* Adds a row to the rows of a step and a device. The bytes of messages of one type, one behind the
+ * other, are the message with the rows of all. */
+static void add_row(leat_rpc_log *l, int64_t step, const char *device, size_t n,
+                    Leat__NodeExecStats *row)
 {
-    leat_put_bytes(b, field, leat_strbuf_text(sub), sub->n);
-    leat_strbuf_release(sub);
+    Leat__DeviceStepStats stats = LEAT__DEVICE_STEP_STATS__INIT;
+    stats.node_stats = &row;
+    stats.n_node_stats = 1;
+    pthread_mutex_lock(&l->lock);
+    leat_put_fields(&find(l, step, device, n)->stats, &stats);
+    pthread_mutex_unlock(&l->lock);
 }
 
 void leat_rpc_log_add(leat_rpc_log *l, int64_t step, const char *key, int64_t bytes, int64_t start,
@@ -123,43 +135,76 @@ void leat_rpc_log_add(leat_rpc_log *l, int64_t step, const char *key, int64_t by
             return;
         key += *key == ';';
     }
-    leat_strbuf node = {0}, label = {0}, output = {0}, description = {0}, allocation = {0};
+    leat_strbuf label = {0};
     put_label(&label, part, n, bytes, end - start);
-    leat_put_text(&node, 1, "RecvTensor");
-    leat_put_int(&node, 2, start);
-    leat_put_int(&node, 4, end - start);
-    leat_put_int(&node, 5, end - start);
-    leat_put_int(&allocation, 1, bytes);
-    put_sub(&description, 4, &allocation);
-    put_sub(&output, 3, &description);
-    put_sub(&node, 7, &output);
-    put_sub(&node, 8, &label);
-    pthread_mutex_lock(&l->lock);
-    put_sub(&find(l, step, part[2], n[2])->nodes, 2, &node);
-    pthread_mutex_unlock(&l->lock);
+    Leat__AllocationDescription allocation = LEAT__ALLOCATION_DESCRIPTION__INIT;
+    Leat__TensorDescription description = LEAT__TENSOR_DESCRIPTION__INIT;
+    Leat__NodeOutput output = LEAT__NODE_OUTPUT__INIT, *outputs = &output;
+    Leat__NodeExecStats row = LEAT__NODE_EXEC_STATS__INIT;
+    allocation.requested_bytes = bytes;
+    description.allocation_description = &allocation;
+    output.tensor_description = &description;
+    row.node_name = "RecvTensor";
+    row.all_start_micros = start;
+    row.op_end_rel_micros = end - start;
+    row.all_end_rel_micros = end - start;
+    row.output = &outputs;
+    row.n_output = 1;
+    row.timeline_label = label.s;
+    add_row(l, step, part[2], n[2], &row);
+    leat_strbuf_release(&label);
 }
 
-void leat_rpc_log_take(leat_rpc_log *l, int64_t step, leat_strbuf *response)
+/* Takes the rows of a step off the log, linked. */
+static rows *take_off(leat_rpc_log *l, int64_t step, int *n_out)
 {
-    leat_strbuf stats = {0}, labeled = {0};
-    bool any = false;
+    rows *taken = NULL;
+    *n_out = 0;
     pthread_mutex_lock(&l->lock);
     for (rows **at = &l->rows; *at;) {
-        if ((*at)->step != step) {
-            at = &(*at)->next;
+        rows *r = *at;
+        if (r->step != step) {
+            at = &r->next;
             continue;
         }
-        leat_strbuf device = {0};
-        leat_put_text(&device, 1, (*at)->device);
-        leat_strbuf_add(&device, leat_strbuf_text(&(*at)->nodes), (*at)->nodes.n);
-        put_sub(&stats, 1, &device);
-        drop(l, at);
-        any = true;
+        *at = r->next;
+        r->next = taken;
+        taken = r;
+        l->n_rows--;
+        ++*n_out;
     }
     pthread_mutex_unlock(&l->lock);
-    if (!any)
-        return;
-    leat_put_int(&labeled, 1, step);
-    put_sub(&labeled, 2, &stats);
-    put_sub(response, 1, &labeled);
+    return taken;
+}
+
+leat_status leat_rpc_log_take(leat_rpc_log *l, int64_t step, leat_strbuf *response)
+{
+    int n;
+    rows *taken = take_off(l, step, &n);
+    if (!taken)
+        return NULL;
+    Leat__StepStats stats = LEAT__STEP_STATS__INIT;
+    Leat__LabeledStepStats labeled = LEAT__LABELED_STEP_STATS__INIT, *steps = &labeled;
+    Leat__LoggingResponse r = LEAT__LOGGING_RESPONSE__INIT;
+    stats.dev_stats = leat_new_array(Leat__DeviceStepStats *, n);
+    labeled.step_id = step;
+    labeled.step_stats = &stats;
+    r.step = &steps;
+    r.n_step = 1;
+    leat_status s = NULL;
+    while (taken) {
+        rows *next = taken->next;
+        if (!s)
+            s = LEAT_UNPACK(device_step_stats, taken->stats.s, taken->stats.n,
+                            &stats.dev_stats[stats.n_dev_stats]);
+        stats.n_dev_stats += !s;
+        rows_free(taken);
+        taken = next;
+    }
+    if (!s)
+        s = leat_proto_pack(&r, response);
+    for (size_t i = 0; i < stats.n_dev_stats; i++)
+        leat_proto_free(stats.dev_stats[i]);
+    free(stats.dev_stats);
+    return s;
 }

@@ -10,11 +10,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "cluster/ask.h"
+#include "cluster/call_many.h"
+#include "cluster/messages/messages.h"
+#include "cluster/messages/methods.h"
 #include "cluster/service.h"
-#include "cluster/tensor_wire.h"
 #include "core/alloc.h"
 #include "core/log.h"
+#include "proto/wire.h"
 #include "runtime/session_int.h"
 
 struct leat_server {
@@ -27,8 +29,7 @@ struct leat_server {
     leat_worker *worker;
     leat_service *service;
     leat_listener *listener;
-    leat_shm_listener *door; /* for tasks on this machine */
-    pthread_mutex_t lock;    /* guards what follows */
+    pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
     bool stopping, stopped;
     bool *done; /* by peer: it has said so, or is gone */
@@ -62,7 +63,6 @@ static void delist(leat_server *s)
 
 /* ---- Who is done ---- */
 
-#define DONE "/leat.PeerService/Done"
 enum { GONE_SECONDS = 60, PROBE_SECONDS = 5, SAY_SECONDS = 2 };
 
 static void mark_done(leat_server *s, const leat_peer *p)
@@ -75,37 +75,34 @@ static void mark_done(leat_server *s, const leat_peer *p)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Field 1: the task that is done. */
 static leat_status peer_done(leat_server *s, const leat_incoming *in)
 {
-    leat_cursor c = leat_cursor_of(in);
-    leat_wire_field f;
-    leat_status status;
-    char *name = NULL;
-    while (leat_next_field(&c, &f, &status))
-        if (f.number == 1 && !name)
-            LEAT_TRY(leat_get_text(&f, &name));
-    leat_peer *p = name ? leat_peers_find(s->peers, name) : NULL;
+    Leat__DoneRequest *q;
+    LEAT_TRY(LEAT_REQUEST(done_request, in, &q));
+    leat_peer *p = leat_peers_find(s->peers, q->task);
     if (p)
         mark_done(s, p);
-    free(name);
-    return status;
+    leat_proto_free(q);
+    return NULL;
 }
 
 /* Tells the tasks of other jobs, and waits a moment for them to hear it. */
 static void say_done(leat_server *s)
 {
     int n = 0;
-    leat_question *q = leat_new_array(leat_question, leat_peers_count(s->peers) + 1);
+    leat_pending_call *q = leat_new_array(leat_pending_call, leat_peers_count(s->peers) + 1);
+    Leat__DoneRequest request = LEAT__DONE_REQUEST__INIT;
+    request.task = (char *)leat_worker_task(s->worker);
     for (int i = 0; i < leat_peers_count(s->peers); i++) {
         leat_peer *p = leat_peers_at(s->peers, i);
         if (strcmp(p->job, s->job) == 0 || !p->is_leat)
             continue; /* TensorFlow's tasks never end */
         q[n].peer = p;
-        leat_put_text(&q[n++].request.text, 1, leat_worker_task(s->worker));
+        leat_put_fields(&q[n++].request.text, &request);
     }
-    leat_status status = leat_ask_all(
-        q, n, DONE, "Done", leat_now_ns() + INT64_C(1000000000) * SAY_SECONDS, false, NULL);
+    leat_status status =
+        leat_call_many(q, n, LEAT_METHOD_DONE, "Done",
+                       leat_now_ns() + INT64_C(1000000000) * SAY_SECONDS, false, NULL);
     leat_status_free(status); /* who is not there need not know */
     for (int i = 0; i < n; i++) {
         leat_status_free(q[i].status);
@@ -139,8 +136,8 @@ static void probe(leat_server *s, int64_t *silent_since)
         void *reply = NULL;
         size_t n;
         leat_call_options o = {.deadline_ns = leat_now_ns() + INT64_C(1000000000)};
-        leat_status status = leat_channel_ask(p->channel, "/tensorflow.WorkerService/GetStatus",
-                                              &(leat_outgoing){0}, &o, &reply, &n);
+        leat_status status = leat_channel_call_wait(p->channel, LEAT_METHOD_GET_STATUS,
+                                                    &(leat_outgoing){0}, &o, &reply, &n);
         if (!status || !silent_since[i])
             silent_since[i] = leat_now_ns();
         if (status && leat_now_ns() - silent_since[i] > INT64_C(1000000000) * GONE_SECONDS) {
@@ -154,42 +151,45 @@ static void probe(leat_server *s, int64_t *silent_since)
     pthread_mutex_lock(&s->lock);
 }
 
-static void handle(void *arg, leat_asked *a, const char *method, const leat_incoming *in)
+static void handle(void *arg, leat_server_call *a, const char *method, const leat_incoming *in)
 {
     leat_server *s = arg;
     if (leat_worker_serve(s->worker, a, method, in) ||
         leat_service_serve(s->service, a, method, in))
         return;
-    if (strcmp(method, DONE) == 0) {
-        leat_asked_reply(a, peer_done(s, in), &(leat_outgoing){0});
+    if (strcmp(method, LEAT_METHOD_DONE) == 0) {
+        leat_server_call_reply(a, peer_done(s, in), &(leat_outgoing){0});
         return;
     }
-    leat_asked_reply(a, leat_error(UNIMPLEMENTED, "This server has no method %s", method),
-                     &(leat_outgoing){0});
+    leat_server_call_reply(a, leat_error(UNIMPLEMENTED, "This server has no method %s", method),
+                           &(leat_outgoing){0});
 }
 
 /* ---- Starting ---- */
 
-static leat_status listen_there(leat_server *s, const char *address)
+static leat_status choose_transports(const leat_server_options *o, uint32_t *mask_out)
+{
+    uint32_t shared_memory = 0;
+    LEAT_TRY(leat_transports_parse(o->transports, mask_out));
+    if (o->no_shared_memory)
+        LEAT_TRY(leat_transports_parse("shm", &shared_memory));
+    *mask_out &= ~shared_memory;
+    return NULL;
+}
+
+static leat_status listen_there(leat_server *s, const char *address, uint32_t transports)
 {
     leat_listen_options o = {.security = &s->options.security,
                              .max_message = s->options.max_message,
-                             .max_calls = s->options.max_calls};
+                             .max_calls = s->options.max_calls,
+                             .data_port = s->options.data_port,
+                             .transports = transports,
+                             .offers = leat_peers_offers(s->peers)};
     LEAT_TRY(leat_listen(address, &o, handle, s, &s->listener));
     const char *colon = strrchr(address, ':');
     snprintf(s->target, sizeof(s->target), "grpc://%.*s:%d", (int)(colon - address), address,
              leat_listener_port(s->listener));
     return NULL;
-}
-
-/* Tasks on this machine may come in by shared memory; it is no failure if they cannot. */
-static void open_door(leat_server *s)
-{
-    leat_listen_options o = {.max_calls = s->options.max_calls};
-    leat_status status = leat_shm_listen(handle, s, &o, leat_peers_door(s->peers), &s->door);
-    if (status)
-        LEAT_LOG(INFO, "No shared memory: %s", leat_status_message(status));
-    leat_status_free(status);
 }
 
 static leat_status start(leat_server *s)
@@ -198,14 +198,14 @@ static leat_status start(leat_server *s)
     LEAT_REQUIRE(address, INVALID_ARGUMENT,
                  "The cluster has no task %d of job \"%s\": it has %d tasks of that job", s->task,
                  s->job, leat_cluster_tasks(s->cluster, s->job));
-    LEAT_TRY(leat_isa_check());
     LEAT_TRY(leat_peers_new(s->cluster, &s->options.security, &s->peers));
     s->done = leat_new_array(bool, leat_peers_count(s->peers) + 1);
-    s->worker = leat_worker_new(s->job, s->task, &s->options, s->peers);
+    LEAT_TRY(leat_worker_new(s->job, s->task, &s->options, s->peers, &s->worker));
     s->service = leat_service_new(s->worker, s->peers, s->options.max_sessions);
-    if (!s->options.no_shared_memory)
-        open_door(s); /* before anybody can ask for it */
-    LEAT_TRY(listen_there(s, address));
+    uint32_t transports;
+    LEAT_TRY(choose_transports(&s->options, &transports));
+    leat_peers_use_transports(s->peers, transports);
+    LEAT_TRY(listen_there(s, address, transports));
     enlist(s);
     LEAT_LOG(INFO, "Started server with target: %s", s->target);
     return NULL;
@@ -280,10 +280,7 @@ static void stop_parts(leat_server *s, int64_t grace_ms)
     leat_status_free(why);
     if (s->listener)
         leat_listener_stop(s->listener, leat_now_ns() + INT64_C(2000000000));
-    if (s->door)
-        leat_shm_stop(s->door, leat_now_ns() + INT64_C(2000000000));
     s->listener = NULL;
-    s->door = NULL;
 }
 
 void leat_server_stop(leat_server *s, int64_t grace_ms)
@@ -337,10 +334,13 @@ leat_status leat_server_session(leat_graph *g, const leat_session_options *o, le
         return NULL;
     char handle[24];
     leat_handle_make(handle);
+    leat_device_count counts[LEAT_DEVICE_COUNTS];
     leat_master_options m = {.handle = handle,
+                             .counts = counts,
                              .open_ms = o->open_timeout_ms ? o->open_timeout_ms : o->timeout_ms,
                              .cancellation = o->cancellation,
                              .filters = o->device_filters};
+    LEAT_TRY(leat_device_counts_read(o->devices, counts, &m.n_counts));
     while (m.filters && m.filters[m.n_filters])
         m.n_filters++;
     return leat_master_open(g, o, &m, s->worker, s->peers, out);

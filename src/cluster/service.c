@@ -1,6 +1,7 @@
 /* service.c -- clients' sessions: opened with a graph, extended, closed. */
 #include "cluster/service.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cluster/ask.h"
+#include "cluster/call_many.h"
+#include "cluster/messages/messages.h"
+#include "cluster/messages/methods.h"
 #include "cluster/service_int.h"
 #include "core/alloc.h"
 #include "graph/graphdef.h"
@@ -92,7 +95,7 @@ void leat_client_leave(leat_client *c)
     pthread_rwlock_unlock(&c->use);
 }
 
-/* Steps under way end, then the session goes. Takes the service's reference. */
+/* Ends the steps under way, then closes the session. Takes the service's reference. */
 static void client_close(leat_client *c)
 {
     leat_session_end_steps(c->session);
@@ -134,16 +137,34 @@ void leat_service_free(leat_service *s)
 
 /* ---- Opening ---- */
 
+/* device_count: as many devices of each kind as a client wants at most. */
+static int read_counts(const Leat__ConfigProto *config, leat_device_count *out)
+{
+    int n = 0;
+    for (size_t i = 0; i < config->n_device_count && n < LEAT_DEVICE_COUNTS; i++) {
+        const Leat__ConfigProto__DeviceCountEntry *e = config->device_count[i];
+        if (strlen(e->key) >= sizeof(out->type))
+            continue; /* no device is of such a kind */
+        leat_device_count *c = &out[n++];
+        for (size_t k = 0; k <= strlen(e->key); k++)
+            c->type[k] = (char)toupper((unsigned char)e->key[k]);
+        c->n = e->value;
+    }
+    return n;
+}
+
 static leat_status open_session(leat_service *s, leat_client *c, const Leat__ConfigProto *config)
 {
     leat_session_options o = {0};
-    leat_master_options m = {.handle = c->handle};
+    leat_device_count counts[LEAT_DEVICE_COUNTS];
+    leat_master_options m = {.handle = c->handle, .counts = counts};
     if (config) {
         const Leat__GraphOptions *g = config->graph_options;
         o.allow_soft_placement = config->allow_soft_placement;
         o.log_device_placement = config->log_device_placement;
         o.no_optimization = g && g->optimizer_options &&
                             g->optimizer_options->opt_level == LEAT__OPTIMIZER_OPTIONS__LEVEL__L0;
+        m.n_counts = read_counts(config, counts);
         m.filters = (const char *const *)config->device_filters;
         m.n_filters = (int)config->n_device_filters;
         m.isolate = config->isolate_session_state;
@@ -178,7 +199,7 @@ static leat_status make_client(leat_service *s, const Leat__CreateSessionRequest
     return NULL;
 }
 
-static void create_session(leat_service *s, leat_asked *a, const leat_incoming *in)
+static void create_session(leat_service *s, leat_server_call *a, const leat_incoming *in)
 {
     Leat__CreateSessionRequest *q = NULL;
     Leat__CreateSessionResponse r = LEAT__CREATE_SESSION_RESPONSE__INIT;
@@ -196,7 +217,7 @@ static void create_session(leat_service *s, leat_asked *a, const leat_incoming *
     leat_proto_free(q);
 }
 
-static void extend_session(leat_service *s, leat_asked *a, const leat_incoming *in)
+static void extend_session(leat_service *s, leat_server_call *a, const leat_incoming *in)
 {
     Leat__ExtendSessionRequest *q = NULL;
     Leat__ExtendSessionResponse r = LEAT__EXTEND_SESSION_RESPONSE__INIT;
@@ -221,7 +242,7 @@ static void extend_session(leat_service *s, leat_asked *a, const leat_incoming *
     leat_proto_free(q);
 }
 
-static void close_session(leat_service *s, leat_asked *a, const leat_incoming *in)
+static void close_session(leat_service *s, leat_server_call *a, const leat_incoming *in)
 {
     Leat__CloseSessionRequest *q = NULL;
     leat_client *c = NULL;
@@ -243,9 +264,10 @@ static void close_session(leat_service *s, leat_asked *a, const leat_incoming *i
 
 /* ---- Devices ---- */
 
-static void list_devices(leat_service *s, leat_asked *a, const leat_incoming *in)
+static void list_devices(leat_service *s, leat_server_call *a, const leat_incoming *in)
 {
     Leat__ListDevicesRequest *q = NULL;
+    Leat__ListDevicesResponse r = LEAT__LIST_DEVICES_RESPONSE__INIT;
     leat_client *c = NULL;
     leat_outgoing o = {0};
     leat_status status = LEAT_REQUEST(list_devices_request, in, &q);
@@ -256,17 +278,16 @@ static void list_devices(leat_service *s, leat_asked *a, const leat_incoming *in
     if (!status) {
         const Leat__DeviceAttributes *const *v;
         int own, n = leat_master_devices(c->session->far, &v, &own);
-        for (int i = 0; i < n && !status; i++) {
-            leat_strbuf b = {0};
-            status = leat_proto_pack(v[i], &b);
-            leat_put_bytes(&o.text, i < own ? 1 : 2, leat_strbuf_text(&b), b.n);
-            leat_strbuf_release(&b);
-        }
+        r.local_device = (Leat__DeviceAttributes **)v;
+        r.n_local_device = (size_t)own;
+        r.remote_device = (Leat__DeviceAttributes **)v + own;
+        r.n_remote_device = (size_t)(n - own);
+        leat_put_fields(&o.text, &r);
         leat_client_leave(c);
     }
     if (c)
         leat_client_unref(c);
-    leat_asked_reply(a, status, &o);
+    leat_server_call_reply(a, status, &o);
     leat_proto_free(q);
 }
 
@@ -277,14 +298,16 @@ static void clear_far(leat_peers *peers, const char *own, const Leat__ResetReque
         leat_outgoing o = {0};
         if (strcmp(p->name, own) == 0)
             continue;
-        for (size_t k = 0; k < q->n_container; k++)
-            leat_put_bytes(&o.text, 1, q->container[k], strlen(q->container[k]));
-        leat_tell(p, "/tensorflow.WorkerService/CleanupAll", &o);
+        Leat__CleanupAllRequest all = LEAT__CLEANUP_ALL_REQUEST__INIT;
+        all.container = q->container;
+        all.n_container = q->n_container;
+        leat_put_fields(&o.text, &all);
+        leat_peer_notify(p, LEAT_METHOD_CLEANUP_ALL, &o);
     }
 }
 
-/* Closes all sessions, here, and clears containers on all tasks. */
-static void reset(leat_service *s, leat_asked *a, const leat_incoming *in)
+/* Closes all sessions of this master, and clears containers on all tasks. */
+static void reset(leat_service *s, leat_server_call *a, const leat_incoming *in)
 {
     Leat__ResetRequest *q = NULL;
     leat_status status = LEAT_REQUEST(reset_request, in, &q);
@@ -300,28 +323,29 @@ static void reset(leat_service *s, leat_asked *a, const leat_incoming *in)
     leat_proto_free(q);
 }
 
-#define MASTER "/tensorflow.MasterService/"
 static const struct {
     const char *method;
-    void (*serve)(leat_service *s, leat_asked *a, const leat_incoming *in);
+    void (*serve)(leat_service *s, leat_server_call *a, const leat_incoming *in);
 } methods[] = {
-    {MASTER "RunStep", leat_service_run_step},
-    {MASTER "RunCallable", leat_service_run_callable},
-    {MASTER "CreateSession", create_session},
-    {MASTER "ExtendSession", extend_session},
-    {MASTER "PartialRunSetup", leat_service_partial_setup},
-    {MASTER "CloseSession", close_session},
-    {MASTER "ListDevices", list_devices},
-    {MASTER "Reset", reset},
-    {MASTER "MakeCallable", leat_service_make_callable},
-    {MASTER "ReleaseCallable", leat_service_release_callable},
+    {LEAT_METHOD_RUN_STEP, leat_service_run_step},
+    {LEAT_METHOD_RUN_CALLABLE, leat_service_run_callable},
+    {LEAT_METHOD_CREATE_SESSION, create_session},
+    {LEAT_METHOD_EXTEND_SESSION, extend_session},
+    {LEAT_METHOD_PARTIAL_RUN_SETUP, leat_service_partial_setup},
+    {LEAT_METHOD_CLOSE_SESSION, close_session},
+    {LEAT_METHOD_LIST_DEVICES, list_devices},
+    {LEAT_METHOD_RESET, reset},
+    {LEAT_METHOD_MAKE_CALLABLE, leat_service_make_callable},
+    {LEAT_METHOD_RELEASE_CALLABLE, leat_service_release_callable},
 };
 
-bool leat_service_serve(leat_service *s, leat_asked *a, const char *method, const leat_incoming *in)
+bool leat_service_serve(leat_service *s, leat_server_call *a, const char *method,
+                        const leat_incoming *in)
 {
     for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++)
         if (strcmp(method, methods[i].method) == 0) {
-            leat_asked_leave(a); /* steps, and the opening of sessions, wait for other tasks */
+            /* Steps, and opening a session, wait for other tasks. */
+            leat_server_call_will_block(a);
             methods[i].serve(s, a, in);
             return true;
         }

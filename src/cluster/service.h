@@ -12,10 +12,10 @@ void leat_service_free(leat_service *s); /* closes all sessions */
 int leat_service_sessions(leat_service *s);
 /* Steps under way end with CANCELLED; sessions are closed. */
 void leat_service_close_all(leat_service *s);
-/* True if the method is one of its own; it is then answered before this returns. */
-bool leat_service_serve(leat_service *s, leat_asked *a, const char *method,
+/* True if the method is one of MasterService; the reply is then sent before this returns. */
+bool leat_service_serve(leat_service *s, leat_server_call *a, const char *method,
                         const leat_incoming *in);
-/* "%016x" of 64 bits, as good as random: a session's name on all tasks. */
+/* Makes a handle for a session, 16 hexadecimal digits of a hash of time, process and count. */
 void leat_handle_make(char out[24]);
 
 #endif

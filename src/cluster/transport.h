@@ -71,6 +71,22 @@ leat_status leat_cursor_varint(leat_cursor *c, uint64_t *out) LEAT_MUST_CHECK;
  * freed with free() (NULL if there is none). */
 const void *leat_incoming_flat(const leat_incoming *in, void **copy_out);
 
+/* ---- Which transports a task listens on ---- */
+enum { LEAT_TRANSPORTS_MAX = 8 };
+/* What a peer needs to reach this task by one transport. Secret: who has it may connect. */
+typedef struct leat_offer {
+    char transport[16];
+    leat_strbuf data;
+} leat_offer;
+typedef struct leat_offers {
+    leat_offer v[LEAT_TRANSPORTS_MAX];
+    int n;
+} leat_offers;
+void leat_offers_release(leat_offers *o);
+/* names: "grpc,shm", NULL: all of them. Gives a set of bits. INVALID_ARGUMENT names what is no
+ * transport, and those that there are. The one that every address speaks is always among them. */
+leat_status leat_transports_parse(const char *names, uint32_t *mask_out) LEAT_MUST_CHECK;
+
 /* ---- Calling ---- */
 typedef struct leat_channel leat_channel; /* to one address; connects when first used, and again */
 typedef struct leat_call leat_call;       /* one that was made, until its reply function returns */
@@ -79,6 +95,13 @@ typedef struct leat_call leat_call;       /* one that was made, until its reply 
  * call it, "/job:ps/task:0". */
 leat_status leat_channel_open(const char *address, const char *peer, const leat_security *security,
                               leat_channel **out) LEAT_MUST_CHECK;
+/* Lets the calls go by the most preferred transport of the mask for which there is an offer, for as
+ * long as that link lives; before, afterwards, and if there is none, by the one that every address
+ * speaks. May wait for some seconds if a peer on this machine hangs. May be called again: nothing
+ * is done unless the offers changed, because the peer was started anew, or the link died. */
+void leat_channel_use_offers(leat_channel *c, const leat_offers *offers, uint32_t mask);
+/* A link that was opened from an offer has died: it is time to ask the peer for its offers. */
+bool leat_channel_degraded(leat_channel *c);
 /* Calls under way end with CANCELLED before it returns. Not from a reply function. */
 void leat_channel_free(leat_channel *c);
 
@@ -90,33 +113,35 @@ typedef void (*leat_reply_fn)(void *arg, leat_status s, const leat_incoming *in)
 typedef struct leat_call_options {
     int64_t deadline_ns;                    /* CLOCK_MONOTONIC; 0: none */
     bool wait_ready;                        /* keep trying to connect until the deadline */
-    bool waits;                             /* leat_channel_wait comes next, in this thread */
-    struct leat_cancellation *cancellation; /* of leat_channel_ask: ends the wait */
+    struct leat_cancellation *cancellation; /* of leat_channel_call_wait: ends the wait */
 } leat_call_options;
 void leat_channel_call(leat_channel *c, const char *method, leat_outgoing *request,
                        const leat_call_options *options, leat_reply_fn fn, void *arg,
                        leat_call **call_out);
 void leat_call_cancel(leat_call *call);
-/* Waits until fn has set done; works on what comes, meanwhile, where that saves a change of
- * threads.
- */
-void leat_channel_wait(leat_channel *c, leat_event *done);
+/* As leat_pool_wait, for a thread that waits for what peers are going to send: a handler or a reply
+ * function may run in it, where that saves a change of threads. p NULL: it does not work. */
+int leat_transports_wait(leat_pool *p, leat_event *e, int64_t deadline_ns);
 /* The same, waiting in this thread: gives the reply in one piece of memory, free with free(). */
-leat_status leat_channel_ask(leat_channel *c, const char *method, leat_outgoing *request,
-                             const leat_call_options *options, void **reply_out,
-                             size_t *size_out) LEAT_MUST_CHECK;
+leat_status leat_channel_call_wait(leat_channel *c, const char *method, leat_outgoing *request,
+                                   const leat_call_options *options, void **reply_out,
+                                   size_t *size_out) LEAT_MUST_CHECK;
 
 /* ---- Answering ---- */
 typedef struct leat_listener leat_listener;
-typedef struct leat_asked leat_asked; /* a call that came; ends with leat_asked_reply */
+typedef struct leat_server_call
+    leat_server_call; /* a call that came; ends with leat_server_call_reply */
 
 /* method and in are borrowed until the handler returns. Replies now or later, from any thread. */
-typedef void (*leat_handler_fn)(void *arg, leat_asked *a, const char *method,
+typedef void (*leat_handler_fn)(void *arg, leat_server_call *a, const char *method,
                                 const leat_incoming *in);
 typedef struct leat_listen_options {
     const leat_security *security; /* NULL: none */
     int64_t max_message;           /* 0: the most that there is, rule 5 */
     int max_calls;                 /* at once; 0: 10,000. More get RESOURCE_EXHAUSTED */
+    int data_port;                 /* of a transport beside that one, if it has ports; 0: any */
+    uint32_t transports;           /* beside the one that every address speaks: a set of bits */
+    leat_offers *offers; /* filled in before the first call can come; NULL: no other transports */
 } leat_listen_options;
 /* Binds exactly this address; port 0 picks one. The address is in use, is not of this machine, does
  * not resolve: the status says which. */
@@ -127,15 +152,17 @@ int leat_listener_port(const leat_listener *l);
  * off. Handlers have returned when it returns. */
 void leat_listener_stop(leat_listener *l, int64_t deadline_ns);
 /* Takes s and what is in reply; an error is gRPC's status of the call. */
-void leat_asked_reply(leat_asked *a, leat_status s, leat_outgoing *reply);
+void leat_server_call_reply(leat_server_call *a, leat_status s, leat_outgoing *reply);
 /* fn(arg) runs once, from any thread, if the caller goes away or its deadline passes before the
- * reply; false if that has happened already. After leat_asked_reply it does not run any more, and
- * is not running. */
-bool leat_asked_on_gone(leat_asked *a, void (*fn)(void *arg), void *arg);
-int64_t leat_asked_most(const leat_asked *a); /* bytes that the caller takes in an answer */
+ * reply; false if that has happened already. After leat_server_call_reply it does not run any more,
+ * and is not running. */
+bool leat_server_call_on_cancel(leat_server_call *a, void (*fn)(void *arg), void *arg);
+int64_t leat_server_call_max_reply(
+    const leat_server_call *a); /* bytes that the caller takes in an answer */
 /* A handler that is going to block, or to work for milliseconds, says so first, from its thread:
  * another one takes the next call at once instead of a moment later. */
-void leat_asked_leave(leat_asked *a);
-const char *leat_asked_peer(const leat_asked *a); /* "ipv4:127.0.0.1:40312"; until the reply */
+void leat_server_call_will_block(leat_server_call *a);
+const char *
+leat_server_call_peer(const leat_server_call *a); /* "ipv4:127.0.0.1:40312"; until the reply */
 
 #endif

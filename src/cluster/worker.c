@@ -6,29 +6,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/messages/methods.h"
 #include "cluster/rpc_log.h"
 #include "cluster/worker_int.h"
 #include "core/alloc.h"
-#include "core/spin.h"
 #include "graph/graphdef.h"
 #include "proto/wire.h"
 
-leat_worker *leat_worker_new(const char *job, int task, const leat_server_options *o,
-                             leat_peers *peers)
+leat_status leat_worker_new(const char *job, int task, const leat_server_options *o,
+                            leat_peers *peers, leat_worker **out)
 {
+    leat_devices_options d = {.spec = o->devices,
+                              .host_devices = o->cpu_devices,
+                              .job = job,
+                              .task = task,
+                              .intra_op_threads = o->intra_op_threads,
+                              .inter_op_threads = o->inter_op_threads};
+    leat_devices devices;
+    LEAT_TRY(leat_devices_open(&d, &devices));
     leat_worker *w = leat_new(leat_worker);
-    int inter = o->inter_op_threads ? o->inter_op_threads : leat_default_threads();
-    int intra = o->intra_op_threads ? o->intra_op_threads : inter;
     snprintf(w->task, sizeof(w->task), "/job:%s/replica:0/task:%d", job, task);
-    w->pool = leat_pool_new(inter - 1, "leat");
-    w->n_devices = o->cpu_devices ? o->cpu_devices : 1;
-    w->devices = leat_new_array(leat_device *, w->n_devices);
-    for (int i = 0; i < w->n_devices; i++)
-        w->devices[i] = leat_cpu_device_new(job, task, i, intra, w->pool);
+    w->devices = devices;
     w->peers = peers;
-    w->exchanges = leat_exchanges_new(w->task, w->devices, w->n_devices, peers);
+    w->exchanges = leat_exchanges_new(w->task, w->devices.v, w->devices.n, peers);
     pthread_mutex_init(&w->lock, NULL);
-    return w;
+    *out = w;
+    return NULL;
 }
 
 void leat_worker_free(leat_worker *w)
@@ -48,10 +51,7 @@ void leat_worker_free(leat_worker *w)
     leat_exchanges_free(w->exchanges);
     leat_map_release(&w->sessions);
     leat_map_release(&w->graphs);
-    leat_pool_free(w->pool);
-    for (int i = 0; i < w->n_devices; i++)
-        leat_device_free(w->devices[i]);
-    free(w->devices);
+    leat_devices_close(&w->devices);
     pthread_mutex_destroy(&w->lock);
     free(w);
 }
@@ -63,8 +63,8 @@ const char *leat_worker_task(const leat_worker *w)
 
 leat_device *const *leat_worker_devices(const leat_worker *w, int *n_out)
 {
-    *n_out = w->n_devices;
-    return w->devices;
+    *n_out = w->devices.n;
+    return w->devices.v;
 }
 
 leat_exchanges *leat_worker_exchanges(leat_worker *w)
@@ -74,8 +74,8 @@ leat_exchanges *leat_worker_exchanges(leat_worker *w)
 
 void leat_worker_clear(leat_worker *w, const char *container)
 {
-    for (int i = 0; i < w->n_devices; i++)
-        leat_resources_clear(w->devices[i]->resources, container);
+    for (int i = 0; i < w->devices.n; i++)
+        leat_resources_clear(w->devices.v[i]->resources, container);
 }
 
 /* ---- Sessions ---- */
@@ -86,10 +86,10 @@ leat_status leat_worker_session_open(leat_worker *w, const char *handle, bool is
     leat_worker_session *s = leat_new(leat_worker_session);
     atomic_init(&s->refs, 1);
     s->handle = leat_xstrdup(handle);
-    s->n_devices = w->n_devices;
-    s->devices = leat_new_array(leat_device *, w->n_devices);
-    for (int i = 0; i < w->n_devices; i++)
-        s->devices[i] = leat_device_for_session(w->devices[i], isolate);
+    s->n_devices = w->devices.n;
+    s->devices = leat_new_array(leat_device *, s->n_devices);
+    for (int i = 0; i < s->n_devices; i++)
+        s->devices[i] = leat_device_for_session(w->devices.v[i], isolate);
     pthread_mutex_lock(&w->lock);
     leat_status status = NULL;
     if (w->stopping)
@@ -111,7 +111,7 @@ void leat_worker_session_unref(leat_worker_session *s)
     if (atomic_fetch_sub(&s->refs, 1) != 1)
         return;
     for (int i = 0; i < s->n_devices; i++)
-        leat_device_free(s->devices[i]);
+        leat_device_close(s->devices[i]);
     free(s->devices);
     free(s->handle);
     free(s);
@@ -180,8 +180,8 @@ leat_status leat_worker_find_graph(leat_worker *w, const char *handle, leat_regi
     return NULL;
 }
 
-/* TensorFlow's masters cut graphs a little differently: edges of values in host memory have ends of
- * their own, and which values may be dead is not said. */
+/* The graphs of TensorFlow's masters differ in two things: tensors in host memory have _HostSend
+ * and _HostRecv, and no attribute says which received tensors may be dead. */
 static void adapt_graph(Leat__GraphDef *def)
 {
     for (size_t i = 0; i < def->n_node; i++) {
@@ -194,7 +194,7 @@ static void adapt_graph(Leat__GraphDef *def)
 static void expect_dead(leat_graph *g)
 {
     for (int i = 0; i < g->n_nodes; i++)
-        if (leat_node_is(g->nodes[i], "_Recv"))
+        if (leat_node_role(g->nodes[i]) == LEAT_ROLE_RECV)
             leat_node_set_attr(g->nodes[i],
                                &(leat_attr){.name = "_may_be_dead", .kind = LEAT_ARG_BOOL, .i = 1});
 }
@@ -240,7 +240,7 @@ static leat_status add_graph(leat_worker *w, leat_worker_session *s, Leat__Graph
     return leat_error(ABORTED, "The session was closed while a graph was registered");
 }
 
-static void register_graph(leat_worker *w, leat_asked *a, const leat_incoming *in)
+static void register_graph(leat_worker *w, leat_server_call *a, const leat_incoming *in)
 {
     Leat__RegisterGraphRequest *q = NULL;
     Leat__RegisterGraphResponse r = LEAT__REGISTER_GRAPH_RESPONSE__INIT;
@@ -261,7 +261,7 @@ static void register_graph(leat_worker *w, leat_asked *a, const leat_incoming *i
     leat_proto_free(q);
 }
 
-static void deregister_graph(leat_worker *w, leat_asked *a, const leat_incoming *in)
+static void deregister_graph(leat_worker *w, leat_server_call *a, const leat_incoming *in)
 {
     Leat__DeregisterGraphRequest *q = NULL;
     leat_registered *r = NULL;
@@ -293,30 +293,32 @@ Leat__DeviceAttributes *leat_device_to_proto(const leat_device *d)
     leat__device_attributes__init(p);
     p->name = leat_xstrdup(d->name);
     p->device_type = leat_xstrdup(d->parsed.type);
-    p->memory_limit = INT64_C(268435456); /* what TensorFlow says of every CPU */
+    leat_device_info info;
+    d->kind->describe(d->parsed.id, &info);
+    p->memory_limit = info.memory;
     p->incarnation = d->incarnation;
     p->locality = leat_xmalloc(sizeof(*p->locality));
     leat__device_locality__init(p->locality);
-    p->physical_device_desc = leat_xstrdup("");
+    p->physical_device_desc = leat_xstrdup(info.description);
     return p;
 }
 
-static void get_status(leat_worker *w, leat_asked *a, const leat_incoming *in)
+static void get_status(leat_worker *w, leat_server_call *a, const leat_incoming *in)
 {
     Leat__GetStatusResponse r = LEAT__GET_STATUS_RESPONSE__INIT;
-    r.device_attributes = leat_new_array(Leat__DeviceAttributes *, w->n_devices);
-    for (int i = 0; i < w->n_devices; i++)
-        r.device_attributes[r.n_device_attributes++] = leat_device_to_proto(w->devices[i]);
-    Leat__LeatPeer self;
+    r.device_attributes = leat_new_array(Leat__DeviceAttributes *, w->devices.n);
+    for (int i = 0; i < w->devices.n; i++)
+        r.device_attributes[r.n_device_attributes++] = leat_device_to_proto(w->devices.v[i]);
+    leat_self self;
     leat_peers_self(w->peers, &self);
-    r.leat = &self;
+    r.leat = &self.message;
     leat_reply_message(a, NULL, &r);
-    for (int i = 0; i < w->n_devices; i++)
+    for (int i = 0; i < w->devices.n; i++)
         leat_proto_free(r.device_attributes[i]);
     free(r.device_attributes);
 }
 
-static void create_session(leat_worker *w, leat_asked *a, const leat_incoming *in)
+static void create_session(leat_worker *w, leat_server_call *a, const leat_incoming *in)
 {
     Leat__CreateWorkerSessionRequest *q = NULL;
     leat_status s = LEAT_REQUEST(create_worker_session_request, in, &q);
@@ -326,7 +328,7 @@ static void create_session(leat_worker *w, leat_asked *a, const leat_incoming *i
     leat_proto_free(q);
 }
 
-static void delete_session(leat_worker *w, leat_asked *a, const leat_incoming *in)
+static void delete_session(leat_worker *w, leat_server_call *a, const leat_incoming *in)
 {
     Leat__DeleteWorkerSessionRequest *q = NULL;
     leat_status s = LEAT_REQUEST(delete_worker_session_request, in, &q);
@@ -336,7 +338,7 @@ static void delete_session(leat_worker *w, leat_asked *a, const leat_incoming *i
     leat_proto_free(q);
 }
 
-static void cleanup_graph(leat_worker *w, leat_asked *a, const leat_incoming *in)
+static void cleanup_graph(leat_worker *w, leat_server_call *a, const leat_incoming *in)
 {
     Leat__CleanupGraphRequest *q = NULL;
     leat_status s = LEAT_REQUEST(cleanup_graph_request, in, &q);
@@ -349,7 +351,7 @@ static void cleanup_graph(leat_worker *w, leat_asked *a, const leat_incoming *in
     leat_proto_free(q);
 }
 
-static void cleanup_all(leat_worker *w, leat_asked *a, const leat_incoming *in)
+static void cleanup_all(leat_worker *w, leat_server_call *a, const leat_incoming *in)
 {
     Leat__CleanupAllRequest *q = NULL;
     leat_status s = LEAT_REQUEST(cleanup_all_request, in, &q);
@@ -361,7 +363,7 @@ static void cleanup_all(leat_worker *w, leat_asked *a, const leat_incoming *in)
     leat_proto_free(q);
 }
 
-static void logging(leat_worker *w, leat_asked *a, const leat_incoming *in)
+static void logging(leat_worker *w, leat_server_call *a, const leat_incoming *in)
 {
     Leat__LoggingRequest *q = NULL;
     leat_rpc_log *log = leat_exchanges_log(w->exchanges);
@@ -369,53 +371,54 @@ static void logging(leat_worker *w, leat_asked *a, const leat_incoming *in)
     leat_status s = LEAT_REQUEST(logging_request, in, &q);
     if (!s && q->enable_rpc_logging)
         leat_rpc_log_turn(log, true);
-    /* Old masters turn it off by not turning it on. */
+    /* Masters before disable_rpc_logging turned the log off with a request that has neither flag.
+     */
     if (!s && (q->disable_rpc_logging || (!q->enable_rpc_logging && !q->n_fetch_step_id)))
         leat_rpc_log_turn(log, false);
     for (size_t i = 0; !s && i < q->n_fetch_step_id; i++)
-        leat_rpc_log_take(log, q->fetch_step_id[i], &o.text);
+        s = leat_rpc_log_take(log, q->fetch_step_id[i], &o.text);
     if (!s && q->clear)
         leat_rpc_log_clear(log);
-    leat_asked_reply(a, s, &o);
+    leat_server_call_reply(a, s, &o);
     leat_proto_free(q);
 }
 
-/* TensorFlow has the method, and these words for whoever calls it. */
-static void tracing(leat_worker *w, leat_asked *a, const leat_incoming *in)
+/* TensorFlow's worker replies to Tracing with this error. */
+static void tracing(leat_worker *w, leat_server_call *a, const leat_incoming *in)
 {
     leat_reply_message(a, leat_error(UNIMPLEMENTED, "Tracing"), NULL);
 }
 
-static void recv_tensor(leat_worker *w, leat_asked *a, const leat_incoming *in)
+static void recv_tensor(leat_worker *w, leat_server_call *a, const leat_incoming *in)
 {
     leat_exchange_serve(w->exchanges, a, in);
 }
 
-static void recv_tensors(leat_worker *w, leat_asked *a, const leat_incoming *in)
+static void recv_tensors(leat_worker *w, leat_server_call *a, const leat_incoming *in)
 {
     leat_exchange_serve_many(w->exchanges, a, in);
 }
 
-#define WORKER "/tensorflow.WorkerService/"
 static const struct {
     const char *method;
-    void (*serve)(leat_worker *w, leat_asked *a, const leat_incoming *in);
+    void (*serve)(leat_worker *w, leat_server_call *a, const leat_incoming *in);
 } methods[] = {
-    {WORKER "RunGraph", leat_worker_run_graph},
-    {LEAT_RECV_TENSORS, recv_tensors},
-    {LEAT_RECV_TENSOR, recv_tensor},
-    {WORKER "CleanupGraph", cleanup_graph},
-    {WORKER "GetStatus", get_status},
-    {WORKER "CreateWorkerSession", create_session},
-    {WORKER "DeleteWorkerSession", delete_session},
-    {WORKER "RegisterGraph", register_graph},
-    {WORKER "DeregisterGraph", deregister_graph},
-    {WORKER "CleanupAll", cleanup_all},
-    {WORKER "Logging", logging},
-    {WORKER "Tracing", tracing},
+    {LEAT_METHOD_RUN_GRAPH, leat_worker_run_graph},
+    {LEAT_METHOD_RECV_TENSORS, recv_tensors},
+    {LEAT_METHOD_RECV_TENSOR, recv_tensor},
+    {LEAT_METHOD_CLEANUP_GRAPH, cleanup_graph},
+    {LEAT_METHOD_GET_STATUS, get_status},
+    {LEAT_METHOD_CREATE_WORKER_SESSION, create_session},
+    {LEAT_METHOD_DELETE_WORKER_SESSION, delete_session},
+    {LEAT_METHOD_REGISTER_GRAPH, register_graph},
+    {LEAT_METHOD_DEREGISTER_GRAPH, deregister_graph},
+    {LEAT_METHOD_CLEANUP_ALL, cleanup_all},
+    {LEAT_METHOD_LOGGING, logging},
+    {LEAT_METHOD_TRACING, tracing},
 };
 
-bool leat_worker_serve(leat_worker *w, leat_asked *a, const char *method, const leat_incoming *in)
+bool leat_worker_serve(leat_worker *w, leat_server_call *a, const char *method,
+                       const leat_incoming *in)
 {
     for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++)
         if (strcmp(method, methods[i].method) == 0) {

@@ -11,8 +11,8 @@
 typedef struct leat_worker leat_worker;
 
 /* Borrows peers. */
-leat_worker *leat_worker_new(const char *job, int task, const leat_server_options *o,
-                             leat_peers *peers);
+leat_status leat_worker_new(const char *job, int task, const leat_server_options *o,
+                            leat_peers *peers, leat_worker **out) LEAT_MUST_CHECK;
 void leat_worker_stop(leat_worker *w, leat_status why); /* steps end with this; borrows why */
 bool leat_worker_idle(leat_worker *w);                  /* no step is under way */
 void leat_worker_free(leat_worker *w);
@@ -30,12 +30,13 @@ leat_device *const *leat_worker_session_devices(const leat_worker_session *s);
 /* Its graphs are forgotten; those that run go on. */
 void leat_worker_session_close(leat_worker *w, const char *handle);
 
-/* True if the method is one of its own; it is then answered, now or later. */
-bool leat_worker_serve(leat_worker *w, leat_asked *a, const char *method, const leat_incoming *in);
+/* True if the method is one of WorkerService; the reply is then sent, now or later. */
+bool leat_worker_serve(leat_worker *w, leat_server_call *a, const char *method,
+                       const leat_incoming *in);
 
-/* reply.c: a message as an answer; takes status, borrows m (NULL: an empty one). */
-void leat_reply_message(leat_asked *a, leat_status status, const void *m);
-/* The message that came; free with leat_proto_free. */
+/* reply.c: replies with a message of protobuf-c, NULL for an empty one; takes status, borrows m. */
+void leat_reply_message(leat_server_call *a, leat_status status, const void *m);
+/* Gives the message of a request; free with leat_proto_free. */
 leat_status leat_request_message(const ProtobufCMessageDescriptor *d, const leat_incoming *in,
                                  ProtobufCMessage **out) LEAT_MUST_CHECK;
 #define LEAT_REQUEST(type, in, out)                                                                \

@@ -27,9 +27,7 @@ typedef struct leat_registered {
 
 struct leat_worker {
     char task[128];
-    leat_pool *pool;
-    leat_device **devices;
-    int n_devices;
+    leat_devices devices;
     leat_peers *peers;
     leat_exchanges *exchanges;
     pthread_mutex_t lock; /* guards what follows */
@@ -47,6 +45,6 @@ leat_status leat_worker_find_session(leat_worker *w, const char *handle,
 void leat_worker_session_unref(leat_worker_session *s);
 leat_status leat_worker_find_graph(leat_worker *w, const char *handle,
                                    leat_registered **out) LEAT_MUST_CHECK;
-void leat_worker_run_graph(leat_worker *w, leat_asked *a, const leat_incoming *in);
+void leat_worker_run_graph(leat_worker *w, leat_server_call *a, const leat_incoming *in);
 
 #endif

@@ -1,4 +1,4 @@
-/* alloc.c -- malloc and its kin, without failures to check for. */
+/* alloc.c -- malloc and its relatives, which end the process instead of failing. */
 #include "core/alloc.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* alloc.h -- small allocations, which end the process when memory is out; tensor buffers have
- * their own way (buffer.h), which returns RESOURCE_EXHAUSTED. */
+/* alloc.h -- small allocations. They end the process when memory is exhausted; tensor buffers have
+ * an allocator of their own (buffer.h), which returns RESOURCE_EXHAUSTED. */
 #ifndef LEAT_CORE_ALLOC_H
 #define LEAT_CORE_ALLOC_H
 
@@ -15,7 +15,7 @@ char *leat_xstrndup(const char *s, size_t n);
 #define leat_new(type) ((type *)leat_xcalloc(1, sizeof(type)))
 #define leat_new_array(type, n) ((type *)leat_xcalloc((size_t)(n), sizeof(type)))
 
-/* Makes room for one more in an array that grows by doubling: leat_grow(&v, n, &cap). */
+/* Makes room for one more element in an array that grows by doubling: leat_grow(&v, n, &cap). */
 #define leat_grow(v, n, cap)                                                                       \
     do {                                                                                           \
         if ((n) >= (cap)) {                                                                        \

@@ -1,5 +1,6 @@
-/* arena.c -- blocks that double in size; the newest one has room. What is too large to share a
- * block gets one of its own, behind the newest, so that the room there is not lost. */
+/* arena.c -- blocks that double in size; the newest one has free space. An allocation that is too
+ * large to share a block gets a block of its own, placed behind the newest in the list, so that the
+ * newest one's free space is still used. */
 #include "core/arena.h"
 
 #include <stdint.h>
@@ -13,7 +14,7 @@ enum { FIRST_BLOCK = 4096, LARGEST_BLOCK = 256 * 1024, ALIGN = 16 };
 
 struct leat_arena_block {
     struct leat_arena_block *next;
-    size_t size; /* of the bytes */
+    size_t size; /* size of bytes[] */
     _Alignas(ALIGN) char bytes[];
 };
 
@@ -40,7 +41,9 @@ static struct leat_arena_block *block_new(size_t size)
 
 void *leat_arena_alloc(leat_arena *a, size_t size)
 {
-    if (size > SIZE_MAX / 2) /* a count that overflowed: no memory for it, as xmalloc has none */
+    /* The product of a count and a size has overflowed: handled as out of memory, like in
+     * leat_xmalloc. */
+    if (size > SIZE_MAX / 2)
         return leat_xmalloc(size);
     size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     if (size == 0)
@@ -76,7 +79,7 @@ void *leat_arena_memdup(leat_arena *a, const void *p, size_t n)
 
 char *leat_arena_strndup(leat_arena *a, const char *s, size_t n)
 {
-    n = n ? strnlen(s, n) : 0; /* s may be NULL then, as empty bytes of messages are */
+    n = n ? strnlen(s, n) : 0; /* empty byte fields of protobuf messages are NULL */
     char *copy = leat_arena_alloc(a, n + 1);
     if (n)
         memcpy(copy, s, n);

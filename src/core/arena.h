@@ -1,4 +1,5 @@
-/* arena.h -- memory that is freed all at once. Not thread-safe: its owner's lock guards it. */
+/* arena.h -- memory that is freed all at once. Not thread-safe: the lock of the arena's owner
+ * guards it. */
 #ifndef LEAT_CORE_ARENA_H
 #define LEAT_CORE_ARENA_H
 
@@ -12,7 +13,8 @@ typedef struct leat_arena {
 
 void leat_arena_init(leat_arena *a);
 void leat_arena_release(leat_arena *a);
-/* Small allocations: 16-byte aligned, zeroed, never NULL (the process ends without memory). */
+/* Small allocations: 16-byte aligned, zeroed, never NULL (the process ends when memory is
+ * exhausted). */
 void *leat_arena_alloc(leat_arena *a, size_t size);
 char *leat_arena_strdup(leat_arena *a, const char *s);
 char *leat_arena_strndup(leat_arena *a, const char *s, size_t n);

@@ -1,5 +1,5 @@
 /* bind.h -- a thread that stays on one CPU for some time, as those that read shared memory do
- * (cluster/shm_conn.c). Threads that it starts would stay there, too, for ever: what such a thread
+ * (cluster/shm/rings.c). Threads that it starts would stay there, too, for ever: what such a thread
  * may come to that starts one, or lets gRPC start one, calls leat_unbind first. */
 #ifndef LEAT_CORE_BIND_H
 #define LEAT_CORE_BIND_H

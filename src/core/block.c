@@ -1,4 +1,4 @@
-/* block.c -- what block.h does when a thread's list is empty, or full. */
+/* block.c -- the slow paths of block.h: a thread's list is empty, or full. */
 #include "core/block.h"
 
 #include <pthread.h>
@@ -6,15 +6,15 @@
 
 #include "core/buffer.h"
 
-enum { SHARED_BATCHES = 64 }; /* that are kept of a class */
+enum { SHARED_BATCHES = 64 }; /* batches of a size class that the shared list keeps */
 
 typedef struct block {
-    struct block *next;  /* in its list or batch */
-    struct block *batch; /* of a batch's first block: the next batch */
+    struct block *next;  /* the next block in the list or batch */
+    struct block *batch; /* in the first block of a batch: the next batch */
 } block;
 
 static struct shared_list {
-    pthread_mutex_t lock; /* guards both; a leaf */
+    pthread_mutex_t lock; /* guards all fields; no other lock is taken under it */
     block *batches;
     int n;
 } shared[LEAT_BLOCK_CLASSES] = {
@@ -22,8 +22,9 @@ static struct shared_list {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
-static leat_block_cache none; /* a thread that has allocated nothing yet */
-static leat_block_cache gone; /* one that is ending, or may not have lists: malloc alone */
+static leat_block_cache none; /* the cache of a thread that has allocated nothing yet */
+/* The cache of a thread that is ending or cannot have lists: uses malloc only. */
+static leat_block_cache gone;
 __thread leat_block_cache *leat_block_mine = LEAT_ASAN ? &gone : &none;
 
 static size_t class_size(int c)
@@ -34,8 +35,8 @@ static size_t class_size(int c)
     return ((size_t)1 << power) + ((size_t)quarter << (power - 2));
 }
 
-/* Blocks that move between a thread's list and the shared one at a time; a thread keeps at most
- * two batches of a class: 64 KB, and never fewer than 4 blocks nor more than 256. */
+/* The number of blocks that move between a thread's list and the shared list at a time. A thread
+ * keeps at most two batches of a class: 64 KB, but at least 4 and at most 256 blocks. */
 static int batch_size(int c)
 {
     size_t n = 32 * 1024 / class_size(c);
@@ -101,7 +102,7 @@ static void *refill(leat_block_cache *mine, int c)
     return b;
 }
 
-/* Moves one batch of a full list away. */
+/* Moves one batch of a full list to the shared list. */
 static void spill(leat_block_cache *mine, int c)
 {
     int n = batch_size(c);

@@ -22,7 +22,7 @@
 enum {
     LEAT_BLOCK_MAX = 32 * 1024,
     LEAT_BLOCK_FINE = 16,                     /* classes of 64, 128, ... 1024 bytes */
-    LEAT_BLOCK_CLASSES = LEAT_BLOCK_FINE + 20 /* then four to a doubling */
+    LEAT_BLOCK_CLASSES = LEAT_BLOCK_FINE + 20 /* then four classes for each power of two */
 };
 
 /* A free block's first word links it to the next of its list. */
@@ -31,7 +31,7 @@ typedef struct leat_block_cache {
     int room[LEAT_BLOCK_CLASSES]; /* blocks that the list may still take */
 } leat_block_cache;
 
-/* Never NULL: a thread without lists has one that is empty and takes nothing. */
+/* Never NULL: a thread without lists has an empty cache that takes no blocks. */
 extern __thread leat_block_cache *leat_block_mine __attribute__((tls_model("initial-exec")));
 void *leat_block_alloc_slow(size_t size);
 void leat_block_free_slow(void *p, size_t size);
@@ -44,7 +44,7 @@ static inline int leat_block_class(size_t size)
     return LEAT_BLOCK_FINE + (power - 10) * 4 + (int)(((size - 1) >> (power - 2)) & 3);
 }
 
-/* LEAT_ALIGN-aligned, not zeroed, NULL without memory. 1 <= size <= LEAT_BLOCK_MAX. */
+/* LEAT_ALIGN-aligned, not zeroed, NULL if memory is exhausted. 1 <= size <= LEAT_BLOCK_MAX. */
 static inline void *leat_block_alloc(size_t size)
 {
     int c = leat_block_class(size);
@@ -57,7 +57,7 @@ static inline void *leat_block_alloc(size_t size)
     return p;
 }
 
-/* size is what was asked for. */
+/* size is the one that was given to leat_block_alloc. */
 static inline void leat_block_free(void *p, size_t size)
 {
     int c = leat_block_class(size);

@@ -1,4 +1,5 @@
-/* buffer.c -- counted memory. A small buffer of the CPU's is one block: header, then data. */
+/* buffer.c -- reference-counted memory. A small buffer of CPU memory is one block: header, then
+ * data. */
 #include "core/buffer.h"
 
 #include <assert.h>
@@ -11,8 +12,8 @@
 
 enum {
     HEADER = LEAT_ALIGN, /* bytes before the data of a small buffer */
-    /* Smaller ones are not counted in in_use: two atomic additions on a shared line would cost
-     * more than all the rest. */
+    /* Smaller buffers are not counted in in_use: two atomic additions to a shared cache line would
+     * cost more than the rest of the allocation. */
     COUNTED_FROM = 1024,
 };
 static_assert(sizeof(leat_buffer) <= HEADER, "a buffer's header fits before its data");
@@ -39,7 +40,7 @@ static void discharge(leat_allocator *a, size_t size)
         atomic_fetch_sub_explicit(&a->in_use, size, memory_order_relaxed);
 }
 
-/* One owner; neither an allocator's nor wrapped yet. */
+/* A header with one owner; allocator and free_fn are not set yet. */
 static void start(leat_buffer *b, void *data, size_t size)
 {
     atomic_init(&b->refs, 1);
@@ -130,7 +131,7 @@ static void buffer_free(leat_buffer *b)
 
 void leat_buffer_unref(leat_buffer *b)
 {
-    /* The last owner needs no read-modify-write: nobody else can be counting. */
+    /* The last owner needs no atomic read-modify-write: no other thread can have a reference. */
     if (b && (atomic_load_explicit(&b->refs, memory_order_acquire) == 1 ||
               atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) == 1))
         buffer_free(b);

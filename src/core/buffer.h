@@ -1,8 +1,9 @@
-/* buffer.h -- the inside of tensors: counted, aligned memory, and the allocators of devices.
+/* buffer.h -- the internals of tensors: reference-counted, aligned memory, and the allocators of
+ * devices.
  *
- * 1. A buffer's bytes may be written only while it has one owner that counts (see 3).
- * 2. A tensor header never changes while its count is above one.
- * 3. A memory plan keeps a reference of its own to the buffers that it hands out again each step;
+ * 1. A buffer's bytes may be written only while it has one owner, not counting a memory plan's
+ * reference (see 3). 2. A tensor header never changes while its count is above one. 3. A memory
+ * plan keeps a reference of its own to the buffers that it hands out again each step;
  *    such a buffer has cached = true, and that reference does not count as an owner.
  */
 #ifndef LEAT_CORE_BUFFER_H
@@ -13,16 +14,22 @@
 
 enum { LEAT_ALIGN = 64 }; /* bytes: a cache line, and the widest vector */
 
-/* Where buffers come from. alloc gives NULL when there is none left. */
+/* Where buffers come from. alloc gives NULL when memory is exhausted. */
 typedef struct leat_allocator {
     const char *name;
     void *(*alloc)(struct leat_allocator *a, size_t size); /* LEAT_ALIGN-aligned, not zeroed */
     void (*free)(struct leat_allocator *a, void *p, size_t size);
     atomic_size_t in_use, peak; /* bytes in buffers of 1 KB and more, kept by leat_buffer_new */
     size_t limit;               /* 0: none. Beyond it alloc gives NULL */
+    /* Whose memory it is. NULL: the host's. Addresses in another memory are compared and added to
+     * as those of the host are, but nobody except the device reads or writes there. Memory that is
+     * freed while the device has work to do on it may be given out again for later work alone. */
+    struct leat_device *device;
+    /* Copies bytes within a memory that is not the host's, in the order of the device's work. */
+    leat_status (*copy)(struct leat_allocator *a, void *to, const void *from, size_t bytes);
 } leat_allocator;
 
-extern leat_allocator leat_cpu_memory; /* the process's; huge pages for large buffers */
+extern leat_allocator leat_cpu_memory; /* the process's main memory; large buffers use huge pages */
 static inline leat_allocator *leat_cpu_allocator(void)
 {
     return &leat_cpu_memory;
@@ -30,12 +37,13 @@ static inline leat_allocator *leat_cpu_allocator(void)
 
 typedef struct leat_buffer {
     atomic_int refs;
-    bool cached;        /* one of refs is a memory plan's: see 3 */
-    leat_dtype managed; /* STRING, RESOURCE or VARIANT: elements to be released with it; else 0 */
-    size_t size;        /* usable bytes at data */
+    bool cached; /* one of refs is a memory plan's: see rule 3 */
+    /* STRING, RESOURCE or VARIANT if elements must be released with the buffer; else 0. */
+    leat_dtype managed;
+    size_t size; /* usable bytes at data */
     void *data;
-    leat_allocator *allocator;              /* or */
-    void (*free_fn)(void *data, void *arg); /* the owner's, for wrapped memory */
+    leat_allocator *allocator;              /* set for memory of an allocator */
+    void (*free_fn)(void *data, void *arg); /* for wrapped memory: frees it; may be NULL */
     void *free_arg;
 } leat_buffer;
 
@@ -43,9 +51,10 @@ typedef struct leat_buffer {
  * RESOURCE_EXHAUSTED names the size. */
 leat_status leat_buffer_new(leat_allocator *a, leat_dtype t, int64_t count,
                             leat_buffer **out) LEAT_MUST_CHECK;
-/* The same for a size in bytes of a dtype that tensors can have; NULL without memory. */
+/* The same for a size in bytes and a dtype that tensors can have; NULL if memory is exhausted. */
 leat_buffer *leat_buffer_try(leat_allocator *a, leat_dtype t, size_t size);
-/* A buffer of the caller's memory, NULL without memory for its header; free_fn may be NULL. */
+/* A buffer over the caller's memory; NULL if there is no memory for its header. free_fn may be
+ * NULL. */
 leat_buffer *leat_buffer_wrap(void *data, size_t size, void (*free_fn)(void *data, void *arg),
                               void *arg);
 void leat_buffer_ref(leat_buffer *b);
@@ -60,7 +69,7 @@ struct leat_tensor {
     leat_dtype dtype;
     int64_t count;       /* elements */
     void *data;          /* never NULL, even without elements */
-    leat_buffer *buffer; /* NULL for most tensors of no elements */
+    leat_buffer *buffer; /* NULL for most tensors without elements */
     leat_shape shape;    /* fully known */
 };
 
@@ -69,7 +78,7 @@ leat_tensor *leat_tensor_over(leat_buffer *b, void *data, leat_dtype t, const le
 /* An uninitialised tensor from a device's memory (NULL: the CPU's). The size is checked. */
 leat_status leat_tensor_alloc(leat_allocator *a, leat_dtype t, const leat_shape *shape,
                               leat_tensor **out) LEAT_MUST_CHECK;
-/* True if there are no more than the caller's n references to the elements. */
+/* True if there are no references to the elements but the caller's n. */
 static inline bool leat_tensor_held_by(const leat_tensor *t, int n)
 {
     return atomic_load_explicit(&t->refs, memory_order_acquire) == n &&
@@ -80,21 +89,29 @@ static inline bool leat_tensor_sole(const leat_tensor *t)
 {
     return leat_tensor_held_by(t, 1);
 }
-/* Copies n elements, counting managed ones. dst elements must be zeroed or valid. */
+/* The memory that the elements are in; NULL: the host's, or there are none. */
+static inline leat_allocator *leat_tensor_memory(const leat_tensor *t)
+{
+    leat_allocator *a = t->buffer ? t->buffer->allocator : NULL;
+    return a && a->device ? a : NULL;
+}
+/* Copies n elements; references of managed elements are counted. dst elements must be zeroed or
+ * valid. */
 leat_status leat_elements_copy(leat_dtype t, void *dst, const void *src, int64_t n) LEAT_MUST_CHECK;
-/* A deep copy in memory of its own. */
+/* A deep copy in memory of its own; from one memory into the same one. */
 leat_status leat_tensor_clone(leat_allocator *a, const leat_tensor *t,
                               leat_tensor **out) LEAT_MUST_CHECK;
 
-/* The inside of resource tensors' elements. Strings are owned. */
+/* The contents of an element of a resource tensor. Owns its strings. */
 struct leat_handle {
     atomic_int refs;
     char *device, *container, *name, *type_name;
     uint64_t hash_code;
-    int n_dtypes; /* dtypes and shapes of what is behind it, where known */
+    int n_dtypes; /* dtypes and shapes of the resource, where known */
     leat_dtype *dtypes;
     leat_shape *shapes;
-    void *object; /* what it stands for, if that is in this process and lives as long; or NULL */
+    /* The resource, if it is in this process and lives as long as the handle; or NULL. */
+    void *object;
     void (*object_unref)(void *object);
 };
 leat_handle *leat_handle_new(const char *device, const char *container, const char *name,

@@ -1,9 +1,9 @@
 /* cpu_allocator.c -- the process's memory for tensors.
  *
- * Small sizes are blocks (block.h). Others are rounded up to eighths of a power of two, and when
- * freed wait in a bounded cache for the next of that size: a training step allocates the same
- * sizes again and again, and fresh pages cost far more to touch than to compute on. From 2 MB on,
- * memory is mapped in huge pages' places. */
+ * Small sizes are blocks (block.h). Other sizes are rounded up to eighths of a power of two, and
+ * freed memory is kept in a bounded cache for the next allocation of that size: a training step
+ * allocates the same sizes again and again, and touching fresh pages costs far more than computing
+ * on them. From 2 MB on, memory is mapped at the alignment of huge pages. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static const size_t map_from = 1 << 20, huge_page = 2 << 20;
 
 /* Freed memory, oldest first. */
 static struct {
-    pthread_mutex_t lock; /* guards the rest; a leaf */
+    pthread_mutex_t lock; /* guards the other fields; no other lock is taken under it */
     int n;
     size_t bytes;
     struct {
@@ -87,7 +87,7 @@ static void give_back(void *p, size_t size)
         free(p);
 }
 
-/* Takes entry i out; the lock is held. */
+/* Removes entry i; the lock is held. */
 static void *take(int i)
 {
     void *p = cache.kept[i].p;
@@ -110,7 +110,8 @@ static void *cached(size_t size)
     return p;
 }
 
-/* Gives the oldest entries back until n and bytes are as wanted, outside the lock. */
+/* Frees the oldest entries until there are at most n and `bytes` bytes; the freeing is done without
+ * the lock. */
 static void shrink(int n, size_t bytes)
 {
     for (;;) {

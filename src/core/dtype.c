@@ -19,7 +19,7 @@ static const struct {
 };
 enum { DTYPES = sizeof dtypes / sizeof dtypes[0] };
 
-/* The names that numpy and TensorFlow's Python use for some of them. */
+/* Names of some dtypes in numpy and in TensorFlow's Python client. */
 static const struct {
     const char *name;
     leat_dtype dtype;

@@ -22,7 +22,8 @@ bool leat_string_set(leat_string *dst, const char *data, size_t size)
     return true;
 }
 
-/* What an object drops when it goes waits until it is gone. */
+/* When an object is freed, references that it drops are queued and dropped after it is freed, so
+ * that the stack does not grow with the nesting of objects. */
 void leat_variant_drop(leat_variant v)
 {
     static __thread struct {
@@ -81,7 +82,7 @@ static leat_status strings_copy(leat_string *dst, const leat_string *src, int64_
     return NULL;
 }
 
-/* Takes the new reference before it drops the old one: they may be the same object. */
+/* Takes the new reference before dropping the old one: both may be to the same object. */
 static void handles_copy(leat_handle **dst, leat_handle *const *src, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {

@@ -6,7 +6,7 @@
 #include "core/spin.h"
 #include "core/threadpool.h"
 
-enum { UNSET = 0, SET = 1, SLEEPING = 2, SPIN_NS = 50 * 1000 };
+enum { UNSET = 0, SET = 1, SLEEPING = 2 };
 
 int64_t leat_now_ns(void)
 {
@@ -35,7 +35,7 @@ static void spin(leat_event *e)
 {
     if (!leat_spin_begin())
         return;
-    int64_t end = leat_now_ns() + SPIN_NS;
+    int64_t end = leat_now_ns() + LEAT_SPIN_NS;
     do {
         for (int i = 0; i < 32 && !leat_event_is_set(e); i++)
             leat_spin_pause();
@@ -58,12 +58,8 @@ void leat_event_awake(leat_event *e)
     __atomic_compare_exchange_n(&e->state, &sleeping, UNSET, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
 }
 
-int leat_event_wait(leat_event *e, int64_t deadline_ns)
+int leat_event_park(leat_event *e, int64_t deadline_ns)
 {
-    if (leat_event_is_set(e))
-        return 1;
-    leat_later_now();
-    spin(e);
     if (leat_event_sleep(e) < 0)
         return 1;
     while (!leat_event_is_set(e)) {
@@ -73,4 +69,13 @@ int leat_event_wait(leat_event *e, int64_t deadline_ns)
         return leat_event_is_set(e);
     }
     return 1;
+}
+
+int leat_event_wait(leat_event *e, int64_t deadline_ns)
+{
+    if (leat_event_is_set(e))
+        return 1;
+    leat_later_now();
+    spin(e);
+    return leat_event_park(e, deadline_ns);
 }

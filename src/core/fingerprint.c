@@ -55,7 +55,7 @@ static uint64_t up_to_16(const uint8_t *s, size_t n)
     return k2;
 }
 
-/* The first and last 16 bytes; *y is what longer inputs go on with. */
+/* Mixes the first and last 16 bytes; *y is used for the rest of longer inputs. */
 static uint64_t ends_of(const uint8_t *s, size_t n, uint64_t a, uint64_t mul, uint64_t *y)
 {
     uint64_t b = fetch64(s + 8), c = fetch64(s + n - 8) * mul, d = fetch64(s + n - 16) * k2;
@@ -95,7 +95,7 @@ typedef struct state {
     two v, w;
 } state;
 
-/* One block of 64 bytes; the last is weighed otherwise (by = 9). */
+/* One block of 64 bytes; for the last one `by` is 9. */
 static void block(state *t, const uint8_t *s, uint64_t mul, uint64_t by)
 {
     t->x = rotate_right(t->x + t->y + t->v.first + fetch64(s + 8), 37) * mul;

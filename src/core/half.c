@@ -70,7 +70,7 @@ leat_bfloat16 leat_bfloat16_from_float(float f)
 
 /* ---- Many ---- */
 #if defined(__x86_64__)
-/* Processors with AVX2 convert halves themselves, eight at a time. Gives how many it did. */
+/* Processors with F16C convert eight halves at a time. Gives the number of elements converted. */
 __attribute__((target("avx2,f16c"))) static int64_t widen_eights(const leat_half *x, float *y,
                                                                  int64_t n)
 {

@@ -1,48 +1,118 @@
 /* later.c -- see later.h. */
 #include "core/later.h"
 
+#include <stddef.h>
+
 enum { MOST = 16, PATIENCE = 8 };
 
+/* Of this thread. */
 static __thread struct {
-    void (*fn)(void *arg);
-    void *arg;
-    int again; /* how often the same was put off */
-} put_off[MOST];
-static __thread int n_put_off, holds;
+    struct {
+        void (*fn)(void *arg);
+        void *arg;
+        int again; /* how often the same was put off */
+    } wakes[MOST];
+    int n_wakes, wake_depth, job_depth; /* depths: begun and not ended */
+    leat_later_job *first, *last;
+    const void *only;
+} later;
+
+/* ---- Wake-ups ---- */
+
+static void wake_all(void)
+{
+    while (later.n_wakes) {
+        int i = --later.n_wakes;
+        later.wakes[i].fn(later.wakes[i].arg);
+    }
+}
 
 void leat_later_begin(void)
 {
-    holds++;
+    later.wake_depth++;
 }
 
 void leat_later_end(void)
 {
-    if (--holds == 0)
-        leat_later_now();
-}
-
-void leat_later_now(void)
-{
-    while (n_put_off) {
-        n_put_off--;
-        put_off[n_put_off].fn(put_off[n_put_off].arg);
-    }
+    if (--later.wake_depth == 0)
+        wake_all();
 }
 
 bool leat_later_put(void (*fn)(void *arg), void *arg, bool *again_out)
 {
     *again_out = false;
-    if (!holds)
+    if (!later.wake_depth)
         return false;
-    for (int i = 0; i < n_put_off; i++)
-        if (put_off[i].fn == fn && put_off[i].arg == arg) {
+    for (int i = 0; i < later.n_wakes; i++)
+        if (later.wakes[i].fn == fn && later.wakes[i].arg == arg) {
             *again_out = true;
-            return ++put_off[i].again < PATIENCE;
+            return ++later.wakes[i].again < PATIENCE;
         }
-    if (n_put_off == MOST)
+    if (later.n_wakes == MOST)
         return false;
-    put_off[n_put_off].fn = fn;
-    put_off[n_put_off].arg = arg;
-    put_off[n_put_off++].again = 0;
+    later.wakes[later.n_wakes].fn = fn;
+    later.wakes[later.n_wakes].arg = arg;
+    later.wakes[later.n_wakes++].again = 0;
     return true;
+}
+
+/* ---- Jobs ---- */
+
+/* Takes the first ones, as many as have the same function. */
+static leat_later_job *take_jobs(void)
+{
+    leat_later_job *list = later.first, *end = list;
+    while (end->next && end->next->run == list->run)
+        end = end->next;
+    later.first = end->next;
+    end->next = NULL;
+    return list;
+}
+
+void leat_later_jobs_begin(void)
+{
+    later.job_depth++;
+}
+
+void leat_later_jobs_end(void)
+{
+    while (later.job_depth == 1 && later.first) {
+        leat_later_job *list = take_jobs();
+        list->run(list);
+    }
+    later.job_depth--;
+}
+
+void leat_later_job_add(leat_later_job *j)
+{
+    if (!later.job_depth) {
+        j->submit(j);
+        return;
+    }
+    j->next = NULL;
+    if (later.first)
+        later.last->next = j;
+    else
+        later.first = j;
+    later.last = j;
+}
+
+void leat_later_only(const void *step)
+{
+    later.only = step;
+}
+
+bool leat_later_may_run(const void *step)
+{
+    return !later.only || later.only == step;
+}
+
+void leat_later_now(void)
+{
+    wake_all();
+    while (later.first) {
+        leat_later_job *j = later.first;
+        later.first = j->next;
+        j->submit(j);
+    }
 }

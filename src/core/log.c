@@ -1,5 +1,6 @@
-/* log.c -- one sink for the process. It is called under a recursive lock: messages do not mix,
- * a sink may log, and a sink that was replaced is not running any more. */
+/* log.c -- one sink for the process. It is called under a recursive lock, so that messages do not
+ * mix, a sink may log, and a sink that was replaced is no longer running when leat_log_set
+ * returns. */
 #include "core/log.h"
 
 #include <pthread.h>
@@ -13,7 +14,7 @@
 enum { SILENT = LEAT_LOG_ERROR + 1 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t lock; /* guards sink and sink_arg; a leaf but for what the sink locks */
+static pthread_mutex_t lock; /* guards sink and sink_arg; the sink is called under it */
 static leat_log_fn sink;
 static void *sink_arg;
 static atomic_int least = SILENT; /* read without the lock */

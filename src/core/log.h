@@ -1,18 +1,19 @@
-/* log.h -- LEAT_LOG(WARNING, "ps %d is silent", i): nothing is formatted when nobody listens. */
+/* log.h -- LEAT_LOG(WARNING, "ps %d does not reply", i): nothing is formatted if no sink wants the
+ * level. */
 #ifndef LEAT_CORE_LOG_H
 #define LEAT_CORE_LOG_H
 
 #include <leat/status.h>
 
-/* __FILE__ from its tree's root on ("src/core/log.c"), wherever that tree was built. */
+/* __FILE__ relative to the root of the source tree ("src/core/log.c"), wherever the tree is. */
 const char *leat_source_path(const char *file);
 
 bool leat_log_wanted(leat_log_level level);
 void leat_log_write(leat_log_level level, const char *file, int line, const char *fmt, ...)
     LEAT_PRINTF(4, 5);
 
-/* What a graph was asked to print: goes to the sink if the program has set one for level info, else
- * to standard error as it is. */
+/* Output of printing ops: sent to the sink if the program has set one for level info, else written
+ * to standard error without a prefix. */
 void leat_log_print(const char *text, const char *file, int line);
 
 #define LEAT_LOG(level, ...)                                                                       \

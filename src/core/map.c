@@ -1,5 +1,6 @@
-/* map.c -- open addressing with linear probing, at most 3/4 full. Removing shifts later entries
- * of the same run back, so there are no tombstones and lookups never slow down with age. */
+/* map.c -- open addressing with linear probing, at most 3/4 full. Removing an entry shifts later
+ * entries of the same run back, so there are no tombstones and lookups do not become slower with
+ * removals. */
 #include "core/map.h"
 
 #include <stdlib.h>
@@ -38,7 +39,7 @@ uint64_t leat_hash(const void *bytes, size_t n, uint64_t seed)
     return mix(h ^ tail, k1) ^ mix(h, k0);
 }
 
-/* The slot that holds the key, or the free one where it belongs. cap is not 0. */
+/* The slot that holds the key, or the free slot where it would be inserted. cap is not 0. */
 static struct leat_map_slot *find(const leat_map *m, const void *key, size_t n, uint64_t hash)
 {
     size_t i = hash & (m->cap - 1);
@@ -132,7 +133,7 @@ void *leat_map_remove_n(leat_map *m, const void *key, size_t n)
     for (size_t i = (hole + 1) & mask; m->slots[i].key; i = (i + 1) & mask) {
         size_t home = m->slots[i].hash & mask;
         if (((i - home) & mask) >=
-            ((i - hole) & mask)) { /* the hole is on the way from home to i */
+            ((i - hole) & mask)) { /* the hole is between the entry's home slot and i */
             m->slots[hole] = m->slots[i];
             hole = i;
         }

@@ -1,4 +1,4 @@
-/* map.h -- a hash table from strings of bytes to pointers. {0} is an empty one. Not thread-safe. */
+/* map.h -- a hash table from byte strings to pointers. {0} is an empty table. Not thread-safe. */
 #ifndef LEAT_CORE_MAP_H
 #define LEAT_CORE_MAP_H
 
@@ -19,7 +19,8 @@ void *leat_map_put(leat_map *m, const char *key, void *value);
 void *leat_map_put_n(leat_map *m, const void *key, size_t n, void *value);
 void *leat_map_remove(leat_map *m, const char *key); /* gives the value, or NULL */
 void *leat_map_remove_n(leat_map *m, const void *key, size_t n);
-/* Walks all entries in no order: size_t i = 0; while (leat_map_next(m, &i, &key, &value)) */
+/* Visits all entries in no particular order: size_t i = 0; while (leat_map_next(m, &i, &key,
+ * &value)) */
 bool leat_map_next(const leat_map *m, size_t *i, const char **key, void **value);
 
 uint64_t leat_hash(const void *bytes, size_t n, uint64_t seed);

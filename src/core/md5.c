@@ -47,7 +47,7 @@ void leat_md5(const void *bytes, size_t n, uint8_t digest_out[16])
     size_t left = n;
     for (; left >= 64; left -= 64, p += 64)
         transform(state, p);
-    uint8_t last[128] = {0}; /* what is left, a one, zeros, the number of bits */
+    uint8_t last[128] = {0}; /* the remaining bytes, a one bit, zeros, the number of bits */
     if (left)
         memcpy(last, p, left);
     last[left] = 0x80;

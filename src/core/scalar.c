@@ -1,4 +1,4 @@
-/* scalar.c -- small tensors in one call, and any number as a double. */
+/* scalar.c -- small tensors in one call, and elements of any number type as a double. */
 #include <math.h>
 #include <string.h>
 
@@ -67,7 +67,8 @@ double leat_tensor_at(const leat_tensor *t, int64_t i)
         return *(const int8_t *)p;
     case LEAT_INT64:
         return (double)*(const int64_t *)p;
-    case LEAT_BOOL: /* a byte from a file may be neither 0 nor 1, which a bool cannot be */
+    /* a byte read from a file may be neither 0 nor 1, which would be undefined as a C bool. */
+    case LEAT_BOOL:
         return *(const uint8_t *)p != 0;
     case LEAT_UINT16:
     case LEAT_QUINT16:

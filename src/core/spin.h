@@ -14,6 +14,10 @@ int leat_cpu_count(void); /* that this process may run on */
 /* Threads of a session or server that is not told how many: LEAT_NUM_THREADS, or the CPUs. */
 int leat_default_threads(void);
 
+/* How long a thread spins for what another thread or process is to send, before it sleeps: a
+ * little longer than it takes to sleep and to be woken on an idle CPU. */
+enum { LEAT_SPIN_NS = 50 * 1000 };
+
 static inline void leat_spin_pause(void)
 {
 #if defined(__x86_64__) || defined(__i386__)

@@ -1,5 +1,6 @@
-/* status.c -- an error is one block: the header, the message, the file's name. A status that
- * cannot be allocated is one that is never freed, so that errors stay errors without memory. */
+/* status.c -- an error is one allocation: the header, the message, the file name. If it cannot be
+ * allocated, a static status that is never freed is used, so that an error is not lost when memory
+ * is exhausted. */
 #include "core/log.h"
 
 #include <stdio.h>
@@ -11,7 +12,7 @@ enum { MAX_MESSAGE = 64 * 1024 };
 struct leat_status_s {
     leat_code code;
     int line;
-    const char *message; /* both in text, or static */
+    const char *message; /* message and file point into text, or to static strings */
     const char *file;
     char text[];
 };
@@ -34,7 +35,7 @@ const char *leat_source_path(const char *file)
     return found;
 }
 
-/* The message is the three parts after each other. */
+/* The message is the concatenation of the three parts. */
 static leat_status make(leat_code code, const char *file, int line, const char *a, size_t a_n,
                         const char *b, size_t b_n)
 {
@@ -57,7 +58,7 @@ static leat_status make(leat_code code, const char *file, int line, const char *
     return s;
 }
 
-/* Formats into small, or into memory given in *big when that is too short. */
+/* Formats into small, or, if that is too short, into memory that is given in *big. */
 static const char *format(char *small, size_t small_n, char **big, const char *fmt, va_list ap)
 {
     va_list again;
@@ -136,7 +137,7 @@ leat_status leat_status_new(leat_code code, const char *file, int line, const ch
     return s;
 }
 
-/* s with more text before or behind its message. */
+/* s with text added before or behind its message. */
 static leat_status extend(leat_status s, bool front, const char *fmt, va_list ap)
 {
     char small[512], *big;
@@ -144,7 +145,7 @@ static leat_status extend(leat_status s, bool front, const char *fmt, va_list ap
     const char *a = front ? text : s->message, *b = front ? s->message : text;
     leat_status longer = make(s->code, s->file, s->line, a, strlen(a), b, strlen(b));
     free(big);
-    if (longer == &no_memory) /* the shorter message says more than that */
+    if (longer == &no_memory) /* keep the shorter message, which says more */
         return s;
     leat_status_free(s);
     return longer;

@@ -1,5 +1,5 @@
-/* strbuf.h -- a string of bytes that grows. {0} is an empty one. s is NUL-terminated once
- * anything was added; leat_strbuf_text never gives NULL. */
+/* strbuf.h -- a byte string that grows. {0} is an empty one. s is NUL-terminated once something was
+ * added; leat_strbuf_text never gives NULL. */
 #ifndef LEAT_CORE_STRBUF_H
 #define LEAT_CORE_STRBUF_H
 

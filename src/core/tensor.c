@@ -10,10 +10,10 @@
 #include "core/checked.h"
 #include "core/element.h"
 
-/* Where tensors of no elements point, so that data is never NULL. */
+/* The data of tensors without elements points here, so that it is never NULL. */
 static _Alignas(LEAT_ALIGN) char nothing[LEAT_ALIGN];
 
-/* What is wrong with making a tensor of this dtype and shape. */
+/* An error if there can be no tensor of this dtype and shape. */
 static leat_status refuse(leat_dtype t, const leat_shape *shape)
 {
     LEAT_REQUIRE(leat_element_size(t) > 0, INVALID_ARGUMENT, "a tensor cannot be of type %s",
@@ -29,7 +29,7 @@ static leat_status refuse(leat_dtype t, const leat_shape *shape)
                       leat_shape_show(shape).s, leat_shape_count(shape) < 0 ? "entries" : "bytes");
 }
 
-/* The number of elements of a tensor that can be, else -1. */
+/* The number of elements of a tensor of this dtype and shape; -1 if there can be no such tensor. */
 static int64_t measure(leat_dtype t, const leat_shape *shape)
 {
     int64_t size = (int64_t)leat_element_size(t), bytes;
@@ -103,7 +103,7 @@ leat_status leat_tensor_copy_of(leat_dtype t, leat_shape shape, const void *data
     return NULL;
 }
 
-/* Complex elements are aligned as their parts are, and all others as their size is. */
+/* Complex elements are aligned like their parts, all others to their size. */
 static size_t alignment(leat_dtype t)
 {
     size_t size = leat_element_size(t);
@@ -164,8 +164,15 @@ leat_status leat_tensor_rows(const leat_tensor *t, int64_t begin, int64_t end,
 leat_status leat_tensor_clone(leat_allocator *a, const leat_tensor *t, leat_tensor **out)
 {
     leat_tensor *x;
+    leat_allocator *from = leat_tensor_memory(t);
+    if (!a) /* wherever it is */
+        a = from;
+    LEAT_REQUIRE(!t->count || from == (a && a->device ? a : NULL), INTERNAL,
+                 "A tensor in the memory of %s cannot be cloned in that of %s",
+                 from ? from->name : "the host", a ? a->name : "the host");
     LEAT_TRY(leat_tensor_alloc(a, t->dtype, &t->shape, &x));
-    leat_status s = leat_elements_copy(t->dtype, x->data, t->data, t->count);
+    leat_status s = from ? from->copy(from, x->data, t->data, leat_tensor_bytes(t))
+                         : leat_elements_copy(t->dtype, x->data, t->data, t->count);
     if (s) {
         leat_tensor_unref(x);
         return s;

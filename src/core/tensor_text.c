@@ -10,7 +10,8 @@
 #include "core/element.h"
 #include "core/strbuf.h"
 
-/* The shorter of two precisions that reads back as the same number. */
+/* Prints with the shorter of two precisions if that reads back as the same number, else with the
+ * longer. */
 static void number(leat_strbuf *out, double v, bool is_double)
 {
     char text[40];
@@ -142,7 +143,8 @@ char *leat_tensor_text(const leat_tensor *t, int64_t max)
     return leat_strbuf_take(&out);
 }
 
-/* ---- The newer way: lines for rows, the ends of what is long, strings in quotes ---- */
+/* ---- The form of tf.print: a line for each row, only the ends of long dimensions, strings in
+ * quotes ---- */
 
 static void spacing(leat_strbuf *out, int d, int rank)
 {
@@ -171,7 +173,7 @@ static void summary(leat_strbuf *out, const leat_tensor *t, int d, int64_t ends,
         each *= t->shape.dim[i];
     leat_strbuf_putc(out, '[');
     for (int64_t i = 0; i < n; i++) {
-        if (i >= ends && i < n - ends) { /* a gap, told once */
+        if (i >= ends && i < n - ends) { /* elements left out are shown once, as "..." */
             if (i > 0)
                 spacing(out, d, t->shape.rank);
             leat_strbuf_puts(out, "...");

@@ -303,6 +303,8 @@ static bool wait_spin(leat_pool *p, const leat_event *e)
 
 int leat_pool_wait(leat_pool *p, leat_event *e, int64_t deadline_ns)
 {
+    if (leat_event_is_set(e))
+        return 1;
     leat_later_now();
     while (p && !leat_event_is_set(e) && !(deadline_ns && leat_now_ns() > deadline_ns)) {
         job j;
@@ -312,4 +314,18 @@ int leat_pool_wait(leat_pool *p, leat_event *e, int64_t deadline_ns)
             break;
     }
     return leat_event_wait(e, deadline_ns);
+}
+
+int leat_pool_park(leat_pool *p, leat_event *e, int64_t deadline_ns)
+{
+    bool works = true;
+    leat_later_now();
+    while (works && !leat_event_is_set(e) && !(deadline_ns && leat_now_ns() > deadline_ns)) {
+        job j;
+        bool found = job_steal(p, 0, &j);
+        if (found)
+            leat_pool_job_run(p, j);
+        works = found || leat_pool_loop_help(p);
+    }
+    return leat_event_park(e, deadline_ns);
 }

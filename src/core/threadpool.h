@@ -34,6 +34,8 @@ void leat_event_init(leat_event *e);
 void leat_event_set(leat_event *e);
 /* False if deadline_ns (CLOCK_MONOTONIC; 0 for none) passed first. */
 int leat_event_wait(leat_event *e, int64_t deadline_ns);
+/* The same without spinning, for what takes longer than a spin. */
+int leat_event_park(leat_event *e, int64_t deadline_ns);
 bool leat_event_is_set(const leat_event *e);
 /* For a waiter that sleeps at several futexes, state among them: whoever sets the event wakes it
  * while the state is the value given; -1 if the event is set already. Awake again, it says so. */
@@ -42,6 +44,9 @@ void leat_event_awake(leat_event *e);
 /* The same as leat_event_wait, but the thread works while it waits, on jobs and loops of p. Not for
  * callers that hold a lock. */
 int leat_pool_wait(leat_pool *p, leat_event *e, int64_t deadline_ns);
+/* The same, but the thread sleeps as soon as there is no work: another process, which may want this
+ * CPU, has to send something before the event is set. */
+int leat_pool_park(leat_pool *p, leat_event *e, int64_t deadline_ns);
 int64_t leat_now_ns(void); /* CLOCK_MONOTONIC */
 
 #endif

@@ -4,8 +4,8 @@
 
 #include <leat/tensor.h>
 
-/* A variant of this type name ("int", "float", "double", "bool") with a number of these bytes;
- * false if there is no such type or they are not as many as it has. */
+/* Makes a variant of this type name ("int", "float", "double", "bool") from the bytes of a number;
+ * false if there is no such type or the number of bytes is wrong. */
 bool leat_number_variant(const char *type_name, const void *bytes, size_t n, leat_variant *out);
 /* The bytes of the number in v; NULL if it holds none. */
 const void *leat_number_variant_bytes(const leat_variant *v, size_t *n_out);

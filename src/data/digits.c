@@ -1,6 +1,6 @@
 /* digits.c -- digits drawn as strokes: each is a few lines and arcs in a unit square, which are
  * bent, slanted, turned, scaled and shifted at random, then drawn with a pen of random width on
- * noisy paper. Easier than MNIST, but not to be had by looking at single pixels. */
+ * noisy paper. Easier than MNIST, but single pixels do not suffice to tell the digits apart. */
 #include "data/digits.h"
 
 #include <math.h>
@@ -50,7 +50,7 @@ typedef struct pen {
     unsigned char *image;
 } pen;
 
-/* A line of the pen: darkness falls off over one pixel at its edge. */
+/* Draws a line; darkness falls off over one pixel at its edge. */
 static void draw_line(pen *p, float x0, float y0, float x1, float y1)
 {
     float reach = p->width + 1, dx = x1 - x0, dy = y1 - y0, length = dx * dx + dy * dy + 1e-6f;
@@ -119,7 +119,7 @@ static void draw_digit(leat_rng *rng, int digit, unsigned char *image)
     place(&p);
     for (int i = 0; i < digits[digit].n; i++)
         draw_stroke(&p, &digits[digit].strokes[i]);
-    for (int i = 0; i < 24; i++) { /* dust */
+    for (int i = 0; i < 24; i++) { /* noise */
         int64_t at = leat_rng_below(rng, SIDE * SIDE);
         int light = image[at] + (int)leat_rng_uniform(rng, -90, 90);
         image[at] = (unsigned char)(light < 0 ? 0 : light > 255 ? 255 : light);

@@ -33,7 +33,7 @@ static leat_status read_bytes(const idx *f, void *to, int64_t n)
     return NULL;
 }
 
-/* The checksum is at the end of a gzip file: reading on checks it. */
+/* The checksum is at the end of a gzip file: zlib checks it when it reads past the data. */
 static leat_status check_end(const idx *f)
 {
     char byte;
@@ -81,7 +81,7 @@ static leat_status read_header(const idx *f, leat_dtype *t, leat_shape *shape)
         shape->dim[i] =
             (int64_t)dim[0] << 24 | (int64_t)dim[1] << 16 | (int64_t)dim[2] << 8 | dim[3];
     }
-    /* A damaged header must not ask for more memory than any such file has. */
+    /* The memory for a damaged header is limited: no such file has more elements. */
     int64_t count = leat_shape_count(shape);
     LEAT_REQUIRE(count >= 0 && count <= INT64_C(1) << 32, DATA_LOSS,
                  "%s: its header says %s elements", f->path, leat_shape_show(shape).s);

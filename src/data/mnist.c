@@ -1,5 +1,5 @@
-/* mnist.c -- MNIST found on disk, or digits drawn instead; batches of it, shuffled. Images are kept
- * as bytes, a quarter of what floats would take, and become floats as they are dealt out. */
+/* mnist.c -- MNIST from files, or drawn digits instead; shuffled batches. Images are kept as bytes,
+ * a quarter of the size of floats, and are converted when a batch is made. */
 #include <leat/data.h>
 
 #include <stdio.h>
@@ -17,9 +17,9 @@ enum { PIXELS = 784, CLASSES = 10, KEPT = 4, AHEAD = 3 };
 
 typedef struct digit_set {
     leat_tensor *images, *labels; /* uint8 (n, 28, 28) and (n) */
-    int64_t n, next;              /* next: of order */
+    int64_t n, next;              /* next: index into order */
     int32_t *order;               /* a permutation; NULL until the first batch */
-    /* Batches that were given out are used again once nobody holds them. */
+    /* Tensors of earlier batches are used again when the caller has freed them. */
     leat_tensor *kept_images[KEPT], *kept_labels[KEPT];
 } digit_set;
 
@@ -36,7 +36,7 @@ static const char *const names[2][2] = {
 
 /* ---- Files ---- */
 
-/* The file, gzipped or not; NULL if there is none. Free with free(). */
+/* The path of the file, gzipped or not; NULL if there is none. Free with free(). */
 static char *path_of(const char *dir, const char *name)
 {
     static const char *const endings[] = {".gz", ""};
@@ -117,8 +117,7 @@ static leat_status draw_sets(leat_mnist *m, const char *data_dir)
 
 static leat_status load(leat_mnist *m, const char *data_dir)
 {
-    const char *const dirs[] = {data_dir, "../shared/data/mnist",
-                                LEAT_SOURCE_ROOT "/../shared/data/mnist"};
+    const char *const dirs[] = {data_dir, "../shared/data/mnist"};
     for (size_t i = 0; i < sizeof(dirs) / sizeof(*dirs); i++)
         if (dirs[i] && has_files(dirs[i]))
             return read_sets(m, dirs[i]);
@@ -170,7 +169,7 @@ int64_t leat_mnist_count(const leat_mnist *m, leat_mnist_set set)
 
 /* ---- Batches ---- */
 
-/* Row `from` of the set becomes row `to` of a batch. */
+/* Converts row `from` of the set to row `to` of a batch. */
 static void deal(const digit_set *d, int64_t from, float *restrict image, float *restrict label)
 {
     const unsigned char *restrict pixel = (const unsigned char *)d->images->data + from * PIXELS;
@@ -180,7 +179,7 @@ static void deal(const digit_set *d, int64_t from, float *restrict image, float 
     label[((const unsigned char *)d->labels->data)[from]] = 1;
 }
 
-/* Rows come from all over the memory: they are on their way while others are dealt. */
+/* Rows are read in random order: prefetches those that come next. */
 static void announce(const digit_set *d, int64_t row)
 {
     const char *image = (const char *)d->images->data + row * PIXELS;
@@ -205,7 +204,7 @@ static void shuffle(leat_mnist *m, digit_set *d)
     d->next = 0;
 }
 
-/* A kept tensor that nobody else holds, or a new one that takes the place of one. Shares it. */
+/* A kept tensor that has no other owner, or a new one that replaces a kept one. Shares it. */
 static leat_status batch_tensor(leat_tensor **kept, int64_t n, int64_t width, leat_tensor **out)
 {
     leat_shape shape = leat_shape(n, width);

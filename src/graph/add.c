@@ -8,12 +8,12 @@
 #include "core/buffer.h"
 #include "graph/graph_int.h"
 
-/* A node in the making. */
+/* The node that is being made. */
 typedef struct making {
     leat_graph *g;
     const leat_node_spec *spec;
     const leat_op_info *op;
-    leat_attr *attrs; /* one for each of the definition; kind 0: not known yet */
+    leat_attr *attrs; /* one for each attribute of the definition; kind 0: not known yet */
 } making;
 
 static leat_dtype input_type(const making *m, int i)
@@ -44,7 +44,7 @@ static leat_status infer_type(making *m, int attr, leat_dtype t, const leat_arg_
     return NULL;
 }
 
-/* One tensor as (part of) an argument. */
+/* Matches one tensor with an argument, or with one element of a list argument. */
 static leat_status match_tensor(making *m, const leat_arg_info *arg, int i)
 {
     leat_out x = m->spec->in[i];
@@ -88,7 +88,7 @@ static leat_status arg_length(making *m, int a, int left, int *n_out)
     } else if (arg->list_attr >= 0 && m->attrs[arg->list_attr].kind) {
         *n_out = m->attrs[arg->list_attr].n;
     } else {
-        *n_out = left; /* the last list takes the rest */
+        *n_out = left; /* the last list gets the remaining tensors */
     }
     return NULL;
 }
@@ -131,7 +131,7 @@ static leat_status match_inputs(making *m)
     return NULL;
 }
 
-/* An int is a fine bool or float; an empty list is of any kind. */
+/* An int is accepted as a bool or float; an empty list is accepted as a list of any kind. */
 static leat_status convert(leat_attr *a, int kind, const making *m)
 {
     if (a->kind == kind)
@@ -250,7 +250,7 @@ static leat_status type_outputs(const making *m, leat_node *n)
     return NULL;
 }
 
-/* Attributes of the definition in its order, then those with "_". */
+/* Attributes in the order of the definition, then those that begin with "_". */
 static void copy_attrs(const making *m, leat_node *n)
 {
     leat_arena *arena = &m->g->arena;
@@ -262,7 +262,8 @@ static void copy_attrs(const making *m, leat_node *n)
             n->attrs[n->n_attrs++] = leat_attr_copy(arena, &m->spec->attrs[i]);
 }
 
-/* A name that ends with "/" is a name scope's: the node gets that name, as it stands. */
+/* A name that ends with "/" is the name of a scope: the node gets that name, without the slash and
+ * not made unique. */
 static leat_status name_of_scope(const making *m, leat_node *n, size_t len)
 {
     n->name = leat_arena_strndup(&m->g->arena, m->spec->name, len - 1);
@@ -312,7 +313,7 @@ static leat_status fill_node(making *m, leat_node *n)
         return leat_node_infer(n);
     leat_control_ctx *ctx;
     leat_loc outer = m->g->at_override;
-    m->g->at_override = n->at; /* what is added for n's sake has n's place */
+    m->g->at_override = n->at; /* nodes that capture inputs get n's file and line */
     leat_status bad = leat_ctx_take_inputs(m->g, m->op->def->name, n->name, n->in, n->n_in, &ctx);
     if (!bad)
         bad = leat_scopes_apply(m->g, n);

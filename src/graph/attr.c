@@ -1,4 +1,4 @@
-/* attr.c -- attributes as values: copying, comparing, letting go. */
+/* attr.c -- attributes as values: copying, comparing, releasing. */
 #include <string.h>
 
 #include "core/buffer.h"

@@ -1,5 +1,5 @@
-/* build.c -- leat_op_at: the call behind every constructor. Sorts its arguments into a node spec;
- * a mistake sticks to the graph. */
+/* build.c -- leat_op_at: the function behind every constructor. Sorts its arguments into a node
+ * spec; a mistake is recorded in the graph. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ typedef struct call {
     int n_controls, cap_controls;
     leat_attr *attrs;
     int n_attrs, cap_attrs;
-    bool poisoned; /* an input is the fruit of an earlier mistake */
+    bool poisoned; /* an input is the result of an earlier mistake */
 } call;
 
 static void add_in(call *c, leat_out x)
@@ -49,7 +49,7 @@ static void add_attr(call *c, const leat_arg *arg)
     case LEAT_ARG_TENSOR:
         a.tensor = (leat_tensor *)arg->p;
         break;
-    default: /* lists: every pointer of the union is at the same place */
+    default: /* for lists, every pointer of the union is at the same offset */
         a.n = (int)arg->i;
         a.ints = arg->p;
         break;

@@ -1,5 +1,5 @@
-/* cond.c -- leat_cond: one of two branches runs. Each is built in a context of its own; what they
- * give meets in Merges. */
+/* cond.c -- leat_cond: one of two branches runs. Each is built in a context of its own; their
+ * results are joined by Merges. */
 #include <leat/control.h>
 
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include "core/alloc.h"
 #include "graph/control_ctx.h"
 
-/* What a branch gives, as tensors that live in it. The completion of a node becomes the branch's
- * pivot behind it. */
+/* The results of a branch, as tensors in the branch's context. For the completion of a node, the
+ * result is the branch's pivot with a control edge from the node. */
 static leat_out branch_result(leat_control_ctx *ctx, leat_out x)
 {
     if (!leat_out_ok(x) || x.index >= 0)
@@ -90,13 +90,13 @@ void leat_cond_at(leat_loc at, leat_out pred, leat_branch_fn true_fn, leat_branc
     leat_name_scope_leave(g);
 }
 
-/* ---- Many branches: a cond in the other branch of a cond ---- */
+/* ---- Many branches: the second branch of each cond is another cond ---- */
 
 typedef struct cases {
     leat_loc at;
     leat_out index;
     const leat_branch_fn *branches;
-    int first, n_branches; /* those left */
+    int first, n_branches; /* the branches that are left */
     void *arg;
     int n;
 } cases;

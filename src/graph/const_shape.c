@@ -1,54 +1,37 @@
-/* const_shape.c -- integer vectors that stand for shapes, followed through the ops that compute
- * them: Const, Shape, Pack, ConcatV2, Cast, Identity, StridedSlice, Range. */
+/* const_shape.c -- integer vectors that stand for shapes, and scalars that stand for one dimension,
+ * followed through the ops that compute them: constants, identities, and ops whose definition has a
+ * `value` function (Shape, Pack, ConcatV2, StridedSlice ...). */
 #include <string.h>
 
 #include "core/buffer.h"
 #include "graph/graph_int.h"
 #include "graph/infer_int.h"
 
-enum { DEPTH = 16 }; /* how far back to look */
+/* The tensor of which x is an unchanged copy. */
+static leat_out source_of(leat_out x)
+{
+    for (int i = 0; i < LEAT_INFER_DEPTH && leat_is_identity(x.node) && x.node->in[0].node; i++)
+        x = x.node->in[0];
+    return x;
+}
 
 const leat_tensor *leat_const_value(leat_out x)
 {
-    for (int i = 0; i < DEPTH && leat_node_is(x.node, "Identity") && x.node->n_in; i++) {
-        if (!x.node->in[0].node)
-            return NULL;
-        x = x.node->in[0];
-    }
-    return leat_node_is(x.node, "Const") ? leat_node_tensor(x.node, "value") : NULL;
+    x = source_of(x);
+    return leat_is_const(x.node) ? leat_node_tensor(x.node, "value") : NULL;
 }
 
-static leat_status shape_of(leat_out x, int depth, leat_shape *out);
-
-/* A scalar integer; -1 if it is not known (or is -1 itself, which a shape reads the same). */
-static int64_t scalar_of(leat_out x, int depth)
+/* What x's op knows of its value; out is not changed if that is nothing. */
+static leat_status computed(leat_out x, int depth, leat_shape *out)
 {
-    if (!x.node || depth <= 0)
-        return -1;
-    const leat_tensor *t = leat_const_value(x);
-    if (t)
-        return t->count == 1 ? (int64_t)leat_tensor_at(t, 0) : -1;
-    const leat_node *n = x.node;
-    if (leat_node_is(n, "Cast") || leat_node_is(n, "Identity"))
-        return scalar_of(n->in[0], depth - 1);
-    if (leat_node_is(n, "Rank"))
-        return leat_out_shape(n->in[0]).rank;
-    if (leat_node_is(n, "Size")) {
-        leat_shape s = leat_out_shape(n->in[0]);
-        return leat_shape_count(&s);
-    }
-    if (leat_node_is(n, "StridedSlice") && leat_node_int(n, "shrink_axis_mask") == 1) {
-        const leat_tensor *begin = leat_const_value(n->in[1]);
-        leat_shape s;
-        leat_status bad = shape_of(n->in[0], depth - 1, &s);
-        leat_status_free(bad);
-        if (bad || !begin || begin->count != 1 || s.rank < 0)
-            return -1;
-        int64_t i = (int64_t)leat_tensor_at(begin, 0);
-        i += i < 0 ? s.rank : 0;
-        return i >= 0 && i < s.rank ? s.dim[i] : -1;
-    }
-    return -1;
+    leat_node *n = x.node;
+    if (depth <= 0 || !n->op->def->value)
+        return NULL;
+    for (int i = 0; i < n->n_in; i++)
+        if (!n->in[i].node)
+            return NULL;
+    leat_infer c = {.node = n, .depth = depth - 1};
+    return n->op->def->value(&c, x.index, out);
 }
 
 static leat_status from_tensor(const leat_tensor *t, leat_shape *out)
@@ -77,92 +60,26 @@ static leat_status from_tensor(const leat_tensor *t, leat_shape *out)
     return NULL;
 }
 
-static leat_status of_concat(const leat_node *n, int depth, leat_shape *out)
-{
-    leat_shape s = leat_shape();
-    for (int i = 0; i + 1 < n->n_in; i++) {
-        leat_shape part;
-        LEAT_TRY(shape_of(n->in[i], depth, &part));
-        if (part.rank < 0 || s.rank + part.rank > LEAT_MAX_RANK) {
-            *out = leat_shape_unknown();
-            return NULL;
-        }
-        memcpy(s.dim + s.rank, part.dim, sizeof(*s.dim) * (size_t)part.rank);
-        s.rank += part.rank;
-    }
-    *out = s;
-    return NULL;
-}
-
-/* x[begin:end] with stride 1 of a vector that stands for a shape. */
-static leat_status of_slice(const leat_node *n, int depth, leat_shape *out)
-{
-    *out = leat_shape_unknown();
-    const leat_tensor *b = leat_const_value(n->in[1]), *e = leat_const_value(n->in[2]),
-                      *stride = leat_const_value(n->in[3]);
-    if (!b || !e || !stride || b->count != 1 || leat_tensor_at(stride, 0) != 1 ||
-        leat_node_int(n, "shrink_axis_mask") || leat_node_int(n, "new_axis_mask") ||
-        leat_node_int(n, "ellipsis_mask"))
-        return NULL;
-    leat_shape s;
-    LEAT_TRY(shape_of(n->in[0], depth, &s));
-    if (s.rank < 0)
-        return NULL;
-    int64_t from = leat_node_int(n, "begin_mask") & 1 ? 0 : (int64_t)leat_tensor_at(b, 0);
-    int64_t to = leat_node_int(n, "end_mask") & 1 ? s.rank : (int64_t)leat_tensor_at(e, 0);
-    from += from < 0 ? s.rank : 0;
-    to += to < 0 ? s.rank : 0;
-    from = from < 0 ? 0 : from > s.rank ? s.rank : from;
-    to = to < from ? from : to > s.rank ? s.rank : to;
-    *out = leat_shape_make((int)(to - from), s.dim + from);
-    return NULL;
-}
-
-/* Range(start, limit, 1), as reductions over all dimensions have it. */
-static void of_range(const leat_node *n, int depth, leat_shape *out)
-{
-    int64_t from = scalar_of(n->in[0], depth), to = scalar_of(n->in[1], depth);
-    if (from < 0 || to < from || to - from > LEAT_MAX_RANK || scalar_of(n->in[2], depth) != 1)
-        return;
-    *out = leat_shape_unknown_dims((int)(to - from));
-    for (int i = 0; i < out->rank; i++)
-        out->dim[i] = from + i;
-}
-
-static leat_status shape_of(leat_out x, int depth, leat_shape *out)
+leat_status leat_const_shape(leat_out x, int depth, leat_shape *out)
 {
     const leat_tensor *t = leat_const_value(x);
     if (t)
         return from_tensor(t, out);
-    const leat_node *n = x.node;
+    x = source_of(x);
     leat_shape shape = leat_out_shape(x);
     *out = shape.rank == 1 && shape.dim[0] >= 0 && shape.dim[0] <= LEAT_MAX_RANK
                ? leat_shape_unknown_dims((int)shape.dim[0])
                : leat_shape_unknown();
-    if (depth <= 0)
-        return NULL;
-    for (int i = 0; i < n->n_in; i++)
-        if (!n->in[i].node)
-            return NULL;
-    if (leat_node_is(n, "Shape"))
-        *out = leat_out_shape(n->in[0]);
-    else if (leat_node_is(n, "ShapeN"))
-        *out = leat_out_shape(n->in[x.index]);
-    else if (leat_node_is(n, "Cast") || leat_node_is(n, "Identity"))
-        return shape_of(n->in[0], depth - 1, out);
-    else if (leat_node_is(n, "ConcatV2"))
-        return of_concat(n, depth - 1, out);
-    else if (leat_node_is(n, "StridedSlice"))
-        return of_slice(n, depth - 1, out);
-    else if (leat_node_is(n, "Range"))
-        of_range(n, depth - 1, out);
-    else if (leat_node_is(n, "Pack") && n->n_in <= LEAT_MAX_RANK)
-        for (int i = 0; i < n->n_in; i++)
-            out->dim[i] = scalar_of(n->in[i], depth - 1);
-    return NULL;
+    return shape.rank == 0 ? NULL : computed(x, depth, out);
 }
 
-leat_status leat_const_shape(leat_out x, leat_shape *out)
+leat_status leat_const_known(leat_out x, int depth, leat_shape *out)
 {
-    return shape_of(x, DEPTH, out);
+    const leat_tensor *t = leat_const_value(x);
+    leat_shape shape = leat_out_shape(x);
+    if (shape.rank != 0)
+        return leat_const_shape(x, depth, out);
+    /* -1 if it is not known; a value of -1 means an unknown dimension anyway. */
+    *out = leat_shape(t && t->count == 1 ? (int64_t)leat_tensor_at(t, 0) : -1);
+    return t ? NULL : computed(source_of(x), depth, out);
 }

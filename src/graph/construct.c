@@ -1,4 +1,4 @@
-/* construct.c -- the constructors of ops.h that are more than a name for leat_op. */
+/* construct.c -- the constructors of ops.h that do more than call leat_op. */
 #include <leat/ops.h>
 
 #include <stdlib.h>
@@ -40,7 +40,7 @@ leat_out leat_const_at(leat_loc at, leat_graph *g, const leat_tensor *value)
         LEAT_ARGS(leat_attr_type("dtype", value->dtype), leat_attr_tensor("value", value)));
 }
 
-/* A constant of a tensor that was just made; takes it. */
+/* A constant; takes the tensor. */
 static leat_out const_of(leat_loc at, leat_graph *g, leat_status s, leat_tensor *t,
                          const char *name)
 {
@@ -53,7 +53,8 @@ static leat_out const_of(leat_loc at, leat_graph *g, leat_status s, leat_tensor 
     return y;
 }
 
-/* Large ones are made when the graph runs, not carried in it. */
+/* Large tensors of one value are made by Fill when the graph runs, instead of being stored in the
+ * graph. */
 leat_out leat_full_named_at(leat_loc at, leat_graph *g, leat_dtype t, leat_shape s, double v,
                             const char *name)
 {
@@ -84,7 +85,7 @@ leat_out leat_full_at(leat_loc at, leat_graph *g, leat_dtype t, leat_shape s, do
 
 leat_out leat_scalar_at(leat_loc at, leat_graph *g, leat_dtype t, double v)
 {
-    if (t == LEAT_INVALID) /* the dtype of a mistake */
+    if (t == LEAT_INVALID) /* x is the result of a mistake */
         return (leat_out){g->poison, 0};
     return leat_full_at(at, g, t, leat_shape(), v);
 }
@@ -183,7 +184,8 @@ static int by_device(const void *a, const void *b)
     return strcmp((*(leat_node *const *)a)->device, (*(leat_node *const *)b)->device);
 }
 
-/* One NoOp a device, so that a device's completions are counted there. Fills args. */
+/* Adds one NoOp for each device, so that the completions of a device's nodes are counted there.
+ * Fills args. */
 static void group_by_device(leat_loc at, leat_graph *g, const leat_out *x, int n, leat_arg *args)
 {
     leat_node **nodes = leat_new_array(leat_node *, n + 1);

@@ -1,5 +1,5 @@
-/* control_ctx.c -- what happens to a node that is added while a cond branch or a loop is open: its
- * inputs are captured, its control inputs brought inside, its context noted. */
+/* control_ctx.c -- what is done to a node that is added while a cond branch or a loop is open: its
+ * inputs are captured, its control inputs are captured, its context is recorded. */
 #include "graph/control_ctx.h"
 
 #include <stdlib.h>
@@ -43,7 +43,7 @@ void leat_control_ctxs_free(leat_graph *g)
 
 bool leat_is_loop_switch(const leat_node *n)
 {
-    return leat_is_switch(n) && leat_node_is(n->in[1].node, "LoopCond");
+    return leat_is_switch(n) && leat_node_role(n->in[1].node) == LEAT_ROLE_LOOP_COND;
 }
 
 bool leat_is_loop_merge(const leat_node *n)
@@ -58,12 +58,12 @@ bool leat_is_constant_enter(const leat_node *n)
 
 leat_out leat_ctx_predicate(leat_out p)
 {
-    while (leat_node_is(p.node, "Identity"))
+    while (leat_is_identity(p.node))
         p = p.node->in[0];
     return p;
 }
 
-/* A Switch that brings something into one of the two branches. */
+/* A Switch that brings x into one of the two branches. */
 static bool leads_into(const leat_node *n, const leat_control_ctx *branch)
 {
     if (!leat_is_switch(n))
@@ -127,7 +127,7 @@ leat_out leat_ctx_switch(leat_out x, leat_out pred, const char *name)
     return y;
 }
 
-/* Into a branch: a Switch that waits for nothing but x and the predicate. */
+/* Into a branch: a Switch that depends only on x and the predicate. */
 static leat_out into_branch(leat_control_ctx *ctx, leat_out x)
 {
     leat_graph *g = ctx->g;
@@ -142,7 +142,7 @@ static leat_out into_branch(leat_control_ctx *ctx, leat_out x)
     return (leat_out){y.node, ctx->branch};
 }
 
-/* An Enter may wait for what is in the contexts around the loop, up to the next loop. */
+/* An Enter may have control inputs from the contexts around the loop, up to the next loop. */
 static void keep_outer_controls(leat_node *n, leat_control_ctx *loop)
 {
     int kept = 0;
@@ -198,8 +198,7 @@ leat_out leat_ctx_capture(leat_control_ctx *ctx, leat_out x)
 
 /* ---- A node is added ---- */
 
-/* Values leave a loop through Exit only. In a gradient loop, those of the forward loop are there.
- */
+/* Values leave a loop only through Exit. A gradient loop may use values of its forward loop. */
 static leat_status check_input(leat_control_ctx *ctx, leat_out x, const char *name)
 {
     leat_control_ctx *from = leat_ctx_loop(leat_out_ctx(x)), *loop = leat_ctx_loop(ctx);
@@ -217,13 +216,16 @@ static leat_status check_input(leat_control_ctx *ctx, leat_out x, const char *na
                       x.node->name, name);
 }
 
-/* Of a value of the forward loop, a gradient loop needs the shape only: it is taken there, so that
- * the shape is kept for every iteration and not the value. */
+/* If a gradient loop needs only the shape of a value of the forward loop, the Shape node is added
+ * to the forward loop, so that the shape, and not the value, is kept for every iteration. */
 static bool moves_forward(const leat_control_ctx *loop, const char *op, leat_out x)
 {
-    return loop && loop->grad && leat_out_ok(x) &&
-           (strcmp(op, "Shape") == 0 || strcmp(op, "Size") == 0 || strcmp(op, "Rank") == 0) &&
-           leat_ctx_loop(leat_out_ctx(x)) == leat_loop_grad_forward(loop->grad);
+    if (!loop || !loop->grad || !leat_out_ok(x) ||
+        leat_ctx_loop(leat_out_ctx(x)) != leat_loop_grad_forward(loop->grad))
+        return false;
+    const leat_op_info *info = leat_op_find(op);
+    const leat_role role = info ? info->def->role : LEAT_ROLE_NONE;
+    return role == LEAT_ROLE_SHAPE || role == LEAT_ROLE_SIZE || role == LEAT_ROLE_RANK;
 }
 
 leat_status leat_ctx_take_inputs(leat_graph *g, const char *op, const char *name, leat_out *in,
@@ -257,7 +259,7 @@ static leat_node *pivot_of(leat_control_ctx *ctx)
 {
     if (ctx->is_loop)
         return ctx->pivot_for_body ? ctx->pivot_for_body : ctx->pivot_for_pred;
-    if (!ctx->pivot) { /* of an imported cond */
+    if (!ctx->pivot) { /* a cond of an imported graph */
         leat_out p = leat_ctx_capture(ctx, ctx->pred);
         leat_control_clear_enter(ctx->g);
         leat_control_ctx *before = leat_ctx_open(ctx->g, ctx);
@@ -269,7 +271,8 @@ static leat_node *pivot_of(leat_control_ctx *ctx)
     return ctx->pivot;
 }
 
-/* Moves the control inputs from outside of the loop around ctx to external; gives their number. */
+/* Moves control inputs that come from outside the loop around ctx to external; gives their
+ * number. */
 static int split_controls(leat_control_ctx *ctx, leat_node *n, leat_node **external)
 {
     leat_control_ctx *loop = leat_ctx_loop(ctx);
@@ -294,7 +297,7 @@ static bool waits_inside(const leat_control_ctx *ctx, const leat_node *n)
     return false;
 }
 
-/* Nothing that n has tells it when to run. */
+/* True if n has no input or control input in its context, which would make it run. */
 static bool needs_pivot(const leat_control_ctx *ctx, const leat_node *n)
 {
     if (!ctx->is_loop && !n->n_in)
@@ -309,8 +312,8 @@ static bool needs_pivot(const leat_control_ctx *ctx, const leat_node *n)
     return n->n_controls == 0;
 }
 
-/* A control input from outside of a loop becomes one inside by way of an Identity of its first
- * output; it must have one. */
+/* A control input from outside a loop is brought inside by an Identity of the node's first output;
+ * the node must have one. */
 static void bring_inside(leat_control_ctx *ctx, leat_node *n, leat_node *external)
 {
     if (external->n_out == 0)

@@ -1,17 +1,19 @@
-/* control_flow_grad.c -- gradients of the flow ops. Backwards, a Merge is a Switch and a Switch a
- * Merge, an Exit is an Enter and an Enter an Exit; NextIterations are added where a loop closes. */
+/* control_flow_grad.c -- gradients of the flow ops. In the gradient, a Merge becomes a Switch and a
+ * Switch a Merge, an Exit is an Enter and an Enter an Exit; NextIterations are added where a loop
+ * closes. */
 #include "graph/control_flow.h"
 
 #include <leat/ops.h>
 
 #include "graph/loop_grad.h"
 
-/* A loop's Switch has two turns. First its exit's gradient comes and begins to go round; then what
- * has gone through the body comes, and closes the loop. */
+/* The Switch of a loop is differentiated twice. The first time, the gradient of its exit output is
+ * known: a Merge is added, which starts the gradient loop's variable. The second time, the gradient
+ * that went through the body is known: the NextIteration is added. */
 static leat_status loop_switch_grad(leat_grad *g)
 {
     leat_loop_grad *l = leat_loops_of(g->b, g->node);
-    if (!l) /* from inside the body; no further than its variables */
+    if (!l) /* gradients that are computed inside the body end at its variables */
         return NULL;
     leat_node *merge = leat_map_get(&l->switches, g->node->name);
     if (merge) {
@@ -28,7 +30,8 @@ static leat_status loop_switch_grad(leat_grad *g)
     return leat_grad_in(g, 0, m);
 }
 
-/* Of the branch that was not taken, zeros come; they are alive when it was. */
+/* An output without a gradient gets zeros, which are alive only if the output's branch has run, so
+ * that the Merge has exactly one live input. */
 leat_status leat_switch_grad(leat_grad *g)
 {
     if (leat_is_loop_switch(g->node))
@@ -37,7 +40,8 @@ leat_status leat_switch_grad(leat_grad *g)
     return leat_grad_in(g, 0, LEAT_OPN("Merge", both, 2, leat_name("cond_grad")));
 }
 
-/* What was merged without a cond that we know: each input that was chosen gets it. */
+/* A Merge that belongs to no known cond: the input that was chosen gets the gradient, the others
+ * get dead values. */
 static leat_status any_merge_grad(leat_grad *g)
 {
     leat_out dy = leat_grad_out(g, 0), which = leat_grad_output(g, 1);

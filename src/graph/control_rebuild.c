@@ -1,7 +1,7 @@
-/* control_rebuild.c -- the contexts of an imported graph, which says nothing of them, from its
- * structure. Nodes are looked at in order: a node is where its inputs are. An Enter opens a loop by
- * its frame's name, an Exit leaves it; a Switch that no LoopCond steers opens the branches of a
- * cond on its predicate, a Merge ends them. */
+/* control_rebuild.c -- finds the contexts of an imported graph, which does not contain them, from
+ * its structure. Nodes are visited in order: a node is in the context of its inputs. An Enter opens
+ * a loop by its frame's name, an Exit leaves it; a Switch that no LoopCond controls opens the
+ * branches of a cond on its predicate, a Merge ends them. */
 #include "graph/control_ctx.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static leat_control_ctx *deeper(leat_control_ctx *a, leat_control_ctx *b)
     return !a || (b && b->depth > a->depth) ? b : a;
 }
 
-/* The innermost context that an input is in, or waits in. */
+/* The innermost context of n's inputs and control inputs. */
 static leat_control_ctx *of_inputs(const leat_node *n)
 {
     leat_control_ctx *c = NULL;
@@ -91,22 +91,22 @@ static leat_control_ctx *of_merge(const leat_node *n)
     return c;
 }
 
-/* What a loop must know of its nodes. */
+/* Records in a loop's context the nodes that it must know. */
 static void note(leat_node *n)
 {
     leat_control_ctx *c = n->ctx;
     if (!c->is_loop) {
-        if (!c->pivot && leat_node_is(n, "Identity") && leat_is_switch(n->in[0].node) &&
+        if (!c->pivot && leat_is_identity(n) && leat_is_switch(n->in[0].node) &&
             leat_out_ctx(n->in[0]) == c)
             c->pivot = n;
         return;
     }
     if (leat_is_loop_merge(n) && !c->pivot_for_pred)
         c->pivot_for_pred = n;
-    else if (leat_node_is(n, "LoopCond"))
+    else if (leat_node_role(n) == LEAT_ROLE_LOOP_COND)
         c->loop_cond = (leat_out){n, 0};
-    else if (leat_node_is(n, "Identity") && leat_is_loop_switch(n->in[0].node) &&
-             n->in[0].index == 1 && !c->pivot_for_body)
+    else if (leat_is_identity(n) && leat_is_loop_switch(n->in[0].node) && n->in[0].index == 1 &&
+             !c->pivot_for_body)
         c->pivot_for_body = n;
     else if (leat_node_is(n, "StackPopV2")) /* only gradient loops pop */
         c->is_grad = true;

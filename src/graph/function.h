@@ -1,6 +1,7 @@
 /* function.h -- functions: named graphs with arguments and results, in a library that belongs to a
  * graph. A function is kept as its FunctionDef. Its name is an op; PartitionedCall and
- * SymbolicGradient name it in an attribute. Before a graph runs, calls are replaced by bodies.
+ * SymbolicGradient name it in an attribute. Before a graph runs, calls are replaced by bodies where
+ * that can be done; the other calls are made by kernels (runtime/callable.h).
  */
 #ifndef LEAT_FUNCTION_INT_H
 #define LEAT_FUNCTION_INT_H
@@ -43,21 +44,44 @@ typedef struct leat_body {
 } leat_body;
 void leat_body_free(leat_body *b); /* all but the struct itself */
 
-/* function_body.c: for a call of f; placeholders in the body are replaced by f's attributes. */
-leat_status leat_function_instantiate(const leat_node *call, const leat_func *f,
-                                      leat_body *out) LEAT_MUST_CHECK;
+/* function_body.c: the body of a function of this library; placeholders in it are replaced by f's
+ * attributes. What is known of the call's arguments is known in the body; without a call (NULL),
+ * nothing is. */
+leat_status leat_function_instantiate(leat_graph *library, const leat_node *call,
+                                      const leat_func *f, leat_body *out) LEAT_MUST_CHECK;
 /* function_grad.c: args are the function's and then dL/d(results); results are dL/d(args). */
-leat_status leat_function_instantiate_grad(const leat_node *call, const leat_func *f,
-                                           leat_body *out) LEAT_MUST_CHECK;
+leat_status leat_function_instantiate_grad(leat_graph *library, const leat_node *call,
+                                           const leat_func *f, leat_body *out) LEAT_MUST_CHECK;
 
 /* function_inline.c: the call becomes an IdentityN (or NoOp) over its body, whose nodes are added
  * to g as "call/...". For graphs that are to be run: names and contexts of users' graphs would
- * suffer. */
-leat_status leat_function_inline(leat_graph *g, leat_node *call) LEAT_MUST_CHECK;
-/* function_lower.c: If and While over functions become Switches, Merges and loops over calls. */
+ * suffer. branch: of a condition or loop outside of functions; what nobody needs of the body is
+ * left out later. */
+leat_status leat_function_inline(leat_graph *g, leat_node *call, bool branch) LEAT_MUST_CHECK;
+/* function_lower.c: If and While over functions become Switches, Merges and loops over calls.
+ * branch: the calls will be inlined as branches. */
 bool leat_function_is_flow(const leat_node *n);
-leat_status leat_function_lower(leat_graph *g, leat_node *n) LEAT_MUST_CHECK;
-/* All calls, and those in the bodies. RESOURCE_EXHAUSTED if there is no end to it. */
-leat_status leat_functions_inline(leat_graph *g) LEAT_MUST_CHECK;
+leat_status leat_function_lower(leat_graph *g, leat_node *n, bool branch) LEAT_MUST_CHECK;
+/* function_prune.c: what nobody needs of branches. through: by id, nodes whose results are used
+ * without waiting for the node. Nodes that are then needed neither by one that is wanted nor by a
+ * _Retval are taken out of g. */
+void leat_functions_prune(leat_graph *g, const bool *through);
+/* function_calls.c: n calls a function, by its name or by an op like PartitionedCall. */
+bool leat_function_is_call(const leat_node *n);
+/* All calls, and those in the bodies. What has no end, or would become too large, is left to be
+ * called when the graph runs, by PartitionedCall, StatefulPartitionedCall or SymbolicGradient.
+ * as_asked: so is what asks for that (the function's attribute _noinline; an If, Case or While
+ * without _lower_using_switch_merge).
+ * Outside of functions, a condition or loop that asks to be lowered has only those side effects
+ * that somebody needs, as in TensorFlow; in_function: g is the body of a function, and has all. */
+leat_status leat_functions_inline(leat_graph *g, bool as_asked, bool in_function) LEAT_MUST_CHECK;
+
+/* function_gather.c: whether a node, or some node of g, has a function in an attribute. */
+bool leat_node_names_functions(const leat_node *n);
+bool leat_graph_names_functions(const leat_graph *g);
+/* Copies the functions that nodes of g name, and all that their bodies name, from a library to a
+ * graph, which may be g or the library itself. NOT_FOUND if a node names one that is not there. */
+leat_status leat_functions_gather(const leat_graph *g, const leat_graph *library,
+                                  leat_graph *to) LEAT_MUST_CHECK;
 
 #endif

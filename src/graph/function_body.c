@@ -353,7 +353,7 @@ static leat_status make_to_run(maker *m, leat_body *b)
     b->to_run = leat_new_array(leat_node *, (size_t)b->g->n_nodes + def->n_control_ret + 1);
     for (int i = 0; i < b->g->n_nodes; i++)
         if (b->g->nodes[i]->op->def->flags & LEAT_OP_STATEFUL &&
-            !leat_node_is(b->g->nodes[i], "_Arg"))
+            leat_node_role(b->g->nodes[i]) != LEAT_ROLE_ARG)
             b->to_run[b->n_to_run++] = b->g->nodes[i];
     for (size_t i = 0; i < def->n_control_ret; i++) {
         leat_node *n = leat_graph_find(b->g, def->control_ret[i]->value);
@@ -385,9 +385,9 @@ void leat_body_free(leat_body *b)
     *b = (leat_body){0};
 }
 
-leat_status leat_function_instantiate(const leat_node *call, const leat_func *f, leat_body *out)
+leat_status leat_function_instantiate(leat_graph *library, const leat_node *call,
+                                      const leat_func *f, leat_body *out)
 {
-    leat_graph *library = call->graph;
     maker m = {.library = library, .attrs = f->attrs, .n_attrs = f->n_attrs};
     m.f = leat_function_find(library, f->name);
     LEAT_REQUIRE(m.f, NOT_FOUND, "Function %s is not defined.", f->name);
@@ -395,6 +395,7 @@ leat_status leat_function_instantiate(const leat_node *call, const leat_func *f,
     leat_body b = {.g = leat_graph_new()};
     b.g->library = library;
     b.g->call = call;
+    b.g->no_call_shapes = !call; /* it is about to be run */
     b.g->call_depth = library->call_depth + 1;
     b.g->call_work = library->call_work ? library->call_work : &library->own_call_work;
     leat_status s = make(&m, &b);

@@ -28,7 +28,7 @@ static char *input_text(leat_out x)
     int i = x.index;
     if (i < 0) {
         leat_strbuf_printf(&b, "^%s", x.node->name);
-    } else if (leat_node_is(x.node, "_Arg")) {
+    } else if (leat_node_role(x.node) == LEAT_ROLE_ARG) {
         leat_strbuf_puts(&b, x.node->name);
     } else {
         const leat_arg_info *arg = x.node->op->out;
@@ -78,7 +78,7 @@ static leat_status add_nodes(Leat__FunctionDef *def, const leat_graph *body)
     def->signature->control_output = leat_new_array(char *, most);
     for (int i = 0; i < body->n_nodes; i++) {
         const leat_node *n = body->nodes[i];
-        if (leat_node_is(n, "_Arg"))
+        if (leat_node_role(n) == LEAT_ROLE_ARG)
             continue;
         LEAT_TRY(node_def(n, &def->node_def[def->n_node_def]));
         def->n_node_def++;

@@ -64,17 +64,17 @@ static leat_status differentiate(leat_body *b)
     return s ? s : leat_graph_status(b->g);
 }
 
-leat_status leat_function_instantiate_grad(const leat_node *call, const leat_func *f,
-                                           leat_body *out)
+leat_status leat_function_instantiate_grad(leat_graph *library, const leat_node *call,
+                                           const leat_func *f, leat_body *out)
 {
-    const leat_function *found = leat_function_find(call->graph, f->name);
+    const leat_function *found = leat_function_find(library, f->name);
     LEAT_REQUIRE(found, NOT_FOUND, "Function %s is not defined.", f->name);
     if (found->gradient) {
         leat_func gradient = {found->gradient, f->attrs, f->n_attrs};
-        return leat_function_instantiate(call, &gradient, out);
+        return leat_function_instantiate(library, call, &gradient, out);
     }
     leat_body b;
-    LEAT_TRY(leat_function_instantiate(call, f, &b));
+    LEAT_TRY(leat_function_instantiate(library, call, f, &b));
     leat_status s = differentiate(&b);
     if (s) {
         leat_body_free(&b);

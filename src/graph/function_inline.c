@@ -9,11 +9,6 @@
 #include "graph/control_ctx.h"
 #include "graph/function.h"
 
-enum {
-    MOST_DEPTH = 100,    /* calls inside calls */
-    MOST_NODES = 1 << 20 /* that inlining adds */
-};
-
 typedef struct splice {
     leat_graph *g;
     leat_node *call;
@@ -21,12 +16,8 @@ typedef struct splice {
     leat_node **made;   /* by id in the body */
     leat_out *args;     /* what is passed */
     leat_node *trigger; /* what nodes without inputs wait for; NULL: not made */
+    bool branch;        /* a branch or a loop's body: see leat_function_inline */
 } splice;
-
-static bool is_call(const leat_node *n)
-{
-    return !n->dead && (n->op->def->grad == leat_call_grad || leat_node_is(n, "SymbolicGradient"));
-}
 
 static leat_status add(splice *s, const char *op, const char *name, const leat_out *in, int n_in,
                        leat_node *const *controls, int n_controls, leat_node **out)
@@ -64,25 +55,27 @@ static leat_status pass_args(splice *s)
 }
 
 /* A body's node without inputs runs when the call may: when all that is passed is there. Within
- * conds and loops this is also what makes it dead, or run in every iteration. */
+ * conds and loops this is also what makes it dead, or run in every iteration. In a branch it waits
+ * for the condition alone, so that it does not need arguments that nobody else needs. */
 static leat_status make_trigger(splice *s)
 {
     leat_node *c = s->call;
-    if (s->trigger || c->n_in + c->n_controls == 0)
+    int n = 0, n_in = s->branch && c->n_controls ? 0 : c->n_in;
+    if (s->trigger || n_in + c->n_controls == 0)
         return NULL;
-    leat_node **all = leat_new_array(leat_node *, c->n_in + c->n_controls);
-    for (int i = 0; i < c->n_in; i++)
-        all[i] = s->args[i].node;
+    leat_node **all = leat_new_array(leat_node *, n_in + c->n_controls);
+    for (int i = 0; i < n_in; i++)
+        all[n++] = s->args[i].node;
     for (int i = 0; i < c->n_controls; i++)
-        all[c->n_in + i] = c->controls[i];
-    leat_status bad = add(s, "NoOp", "_begin", NULL, 0, all, c->n_in + c->n_controls, &s->trigger);
+        all[n++] = c->controls[i];
+    leat_status bad = add(s, "NoOp", "_begin", NULL, 0, all, n, &s->trigger);
     free(all);
     return bad;
 }
 
 static leat_out mapped(const splice *s, leat_out x)
 {
-    if (leat_node_is(x.node, "_Arg"))
+    if (leat_node_role(x.node) == LEAT_ROLE_ARG)
         return s->args[leat_node_int(x.node, "index")];
     return (leat_out){s->made[x.node->id], x.index};
 }
@@ -133,7 +126,7 @@ static leat_status add_node(splice *s, const leat_node *n)
     for (int i = 0; i < n->n_attrs; i++)
         attrs[i] = own_names(s, n, &n->attrs[i]);
     leat_status bad = leat_graph_add(s->g, &spec, &s->made[n->id]);
-    if (!bad && is_call(n))
+    if (!bad && leat_function_is_call(n))
         memcpy(s->made[n->id]->out_shapes, n->out_shapes,
                sizeof(*n->out_shapes) * (size_t)n->n_out);
     free(in);
@@ -145,7 +138,7 @@ static leat_status add_body(splice *s)
 {
     const leat_graph *body = s->b->g;
     for (int i = 0; i < body->n_nodes; i++)
-        if (!leat_node_is(body->nodes[i], "_Arg"))
+        if (leat_node_role(body->nodes[i]) != LEAT_ROLE_ARG)
             LEAT_TRY(add_node(s, body->nodes[i]));
     for (int i = 0; i < body->n_nodes; i++) {
         const leat_node *n = body->nodes[i];
@@ -176,11 +169,10 @@ static void find_places(const leat_graph *body, int *loops, bool *maybe)
                 continue;
             loops[i] = known ? loops[i] : loops[from->id];
             known = true;
-            maybe[i] |=
-                maybe[from->id] || leat_node_is(from, "Switch") || leat_node_is(from, "RefSwitch");
+            maybe[i] |= maybe[from->id] || leat_is_switch(from);
         }
         loops[i] += leat_is_enter(n) - leat_is_exit(n);
-        if (leat_node_is(n, "Merge") || leat_node_is(n, "RefMerge"))
+        if (leat_is_merge(n))
             maybe[i] = false;
     }
 }
@@ -250,6 +242,10 @@ static leat_status become_identity(splice *s)
 static leat_status check(const splice *s)
 {
     const leat_node *c = s->call;
+    LEAT_REQUIRE(c->n_out == s->b->n_results || !leat_node_is(c, "SymbolicGradient"),
+                 INVALID_ARGUMENT,
+                 "SymGrad expects to return %d tensor(s), but get %d tensor(s) instead.", c->n_out,
+                 s->b->n_results);
     LEAT_REQUIRE(c->n_in == s->b->n_args && c->n_out == s->b->n_results, INVALID_ARGUMENT,
                  "The function has %d arguments and %d results; the call has %d and %d",
                  s->b->n_args, s->b->n_results, c->n_in, c->n_out);
@@ -269,15 +265,15 @@ static leat_status run(splice *s)
     return become_identity(s);
 }
 
-leat_status leat_function_inline(leat_graph *g, leat_node *call)
+leat_status leat_function_inline(leat_graph *g, leat_node *call, bool branch)
 {
     leat_func f = leat_called_function(call);
     leat_body b;
     leat_status bad = leat_node_is(call, "SymbolicGradient")
-                          ? leat_function_instantiate_grad(call, &f, &b)
-                          : leat_function_instantiate(call, &f, &b);
+                          ? leat_function_instantiate_grad(g, call, &f, &b)
+                          : leat_function_instantiate(g, call, &f, &b);
     if (!bad) {
-        splice s = {.g = g, .call = call, .b = &b};
+        splice s = {.g = g, .call = call, .b = &b, .branch = branch};
         s.made = leat_new_array(leat_node *, b.g->n_nodes + 1);
         s.args = leat_new_array(leat_out, call->n_in + 1);
         bad = run(&s);
@@ -286,30 +282,4 @@ leat_status leat_function_inline(leat_graph *g, leat_node *call)
         leat_body_free(&b);
     }
     return bad ? leat_status_suffix(bad, " (call '%s')", call->name) : NULL;
-}
-
-leat_status leat_functions_inline(leat_graph *g)
-{
-    int *depth = NULL, cap = 0, first = g->n_nodes;
-    g->no_call_shapes = true;
-    leat_status s = NULL;
-    for (int i = 0; i < g->n_nodes && !s; i++) {
-        leat_node *n = g->nodes[i];
-        bool flow = !n->dead && leat_function_is_flow(n);
-        if (!flow && !is_call(n))
-            continue;
-        int from = g->n_nodes, d = 1 + (i >= first ? depth[i - first] : 0);
-        const char *op = n->op->def->name;
-        s = flow ? leat_function_lower(g, n) : leat_function_inline(g, n);
-        while (cap < g->n_nodes - first)
-            depth = leat_xrealloc(depth, sizeof(*depth) * (size_t)(cap = cap ? cap * 2 : 64));
-        for (int k = from; k < g->n_nodes; k++)
-            depth[k - first] = d;
-        if (!s && (d > MOST_DEPTH || g->n_nodes - first > MOST_NODES))
-            s = leat_error(RESOURCE_EXHAUSTED,
-                           "Function calls go too deep at '%s' (%s): is it recursive?", n->name,
-                           op);
-    }
-    free(depth);
-    return s;
 }

@@ -12,6 +12,7 @@
 typedef struct lowering {
     leat_graph *g;
     leat_node *n; /* the If, Case or While */
+    bool branch;  /* see leat_function_lower */
     leat_status bad;
 } lowering;
 
@@ -94,23 +95,43 @@ static void become_identity(lowering *l, const leat_out *results, leat_node *las
         leat_node_set_attr(n, &types);
 }
 
-/* The inputs, which wait for what the node waits for. */
-static leat_out *take_inputs(lowering *l)
+static void wait_as_node_does(lowering *l, leat_node *n)
+{
+    for (int k = 0; k < l->n->n_controls && !l->bad; k++)
+        leat_node_add_control(n, l->n->controls[k]);
+}
+
+/* The inputs, which wait for what the node waits for; from the first one that may be a reference
+ * on, references stay such. */
+static leat_out *take_inputs(lowering *l, int first_ref)
 {
     leat_node *n = l->n;
     leat_out *in = leat_arena_memdup(&l->g->arena, n->in, sizeof(*n->in) * (size_t)n->n_in);
     for (int i = 0; i < n->n_in; i++) {
+        if (i >= first_ref && leat_dtype_is_ref(leat_out_dtype(n->in[i])))
+            continue;
         in[i] = add(l, "Identity", numbered(l, "input", i), &n->in[i], 1);
-        for (int k = 0; k < n->n_controls && !l->bad; k++)
-            leat_node_add_control(in[i].node, n->controls[k]);
+        wait_as_node_does(l, in[i].node);
     }
     return in;
+}
+
+/* An input goes into one of two branches. A reference is read there: of the variable of a branch
+ * that is not taken, nobody asks for a value. */
+static leat_out switch_input(lowering *l, leat_out x, leat_out pred, const char *name)
+{
+    const leat_out both[2] = {x, pred};
+    if (!leat_dtype_is_ref(leat_out_dtype(x)))
+        return add(l, "Switch", name, both, 2);
+    leat_out y = add(l, "RefSwitch", name, both, 2);
+    wait_as_node_does(l, y.node);
+    return y;
 }
 
 static void lower_if(lowering *l)
 {
     leat_node *n = l->n;
-    leat_out *in = take_inputs(l), pred = truth(l, in[0]);
+    leat_out *in = take_inputs(l, 1), pred = truth(l, in[0]);
     int n_in = n->n_in - 1;
     leat_out *room = leat_arena_array(&l->g->arena, leat_out, 2 * n_in + n->n_out + 1);
     leat_out *no = room, *yes = room + n_in, *results = yes + n_in;
@@ -120,8 +141,7 @@ static void lower_if(lowering *l)
     pivot_f = add(l, "Identity", "pivot_f", &pivot_f, 1);
     pivot_t = add(l, "Identity", "pivot_t", &pivot_t, 1);
     for (int i = 0; i < n_in; i++) {
-        const leat_out both[2] = {in[i + 1], pred};
-        no[i] = add(l, "Switch", numbered(l, "switch", i), both, 2);
+        no[i] = switch_input(l, in[i + 1], pred, numbered(l, "switch", i));
         yes[i] = (leat_out){no[i].node, 1};
     }
     leat_node *f = call(l, "else_branch", no, n_in, n->out_types, n->n_out, pivot_f.node);
@@ -170,7 +190,7 @@ static void lower_case(lowering *l)
     const leat_attr *branches = leat_node_attr(n, "branches");
     int n_in = n->n_in - 1, n_out = n->n_out, count = branches->n;
     leat_arena *a = &l->g->arena;
-    leat_out *in = take_inputs(l), *taken = leat_arena_array(a, leat_out, count);
+    leat_out *in = take_inputs(l, 1), *taken = leat_arena_array(a, leat_out, count);
     leat_out *args = leat_arena_array(a, leat_out, n_in + 1);
     leat_out *results = leat_arena_array(a, leat_out, n_out + 1);
     leat_out *all = leat_arena_array(a, leat_out, (n_out + 1) * count);
@@ -180,8 +200,8 @@ static void lower_case(lowering *l)
         leat_out pivot = add(l, "Switch", numbered(l, "pivot", b), twice, 2);
         pivot = add(l, "Identity", numbered(l, "pivot_t", b), &(leat_out){pivot.node, 1}, 1);
         for (int i = 0; i < n_in; i++) {
-            const leat_out both[2] = {in[i + 1], taken[b]};
-            args[i] = add(l, "Switch", numbered(l, numbered(l, "switch", b), i), both, 2);
+            args[i] =
+                switch_input(l, in[i + 1], taken[b], numbered(l, numbered(l, "switch", b), i));
             args[i].index = 1;
         }
         leat_node *f = call_func(l, &branches->funcs[b], numbered(l, "call", b), args, n_in,
@@ -208,6 +228,40 @@ static leat_out enter(lowering *l, leat_out x, int i)
     return add_with(l, "Enter", numbered(l, "enter", i), &x, 1, attrs, 2, NULL);
 }
 
+/* In TensorFlow's words. */
+static leat_status check_while(const leat_node *n)
+{
+    const leat_function *cond = leat_function_find(n->graph, leat_node_attr(n, "cond")->func->name);
+    const leat_function *body = leat_function_find(n->graph, leat_node_attr(n, "body")->func->name);
+    size_t n_cond = cond ? cond->def->signature->n_output_arg : 1;
+    size_t n_body =
+        body && body->info->n_in == n->n_in ? body->def->signature->n_output_arg : (size_t)n->n_in;
+    LEAT_REQUIRE(n_cond == 1, INVALID_ARGUMENT,
+                 "Expected a single scalar return value from WhileOp cond, got %zu tensors.",
+                 n_cond);
+    LEAT_REQUIRE(n_body == (size_t)n->n_in, INVALID_ARGUMENT,
+                 "While loop body returned %zu arguments. Expected: %d", n_body, n->n_in);
+    return NULL;
+}
+
+/* A value that goes round with the others, and into the next turn when all of this one has been
+ * done: what it leaves by comes after all side effects of the loop. */
+static leat_out count_turns(lowering *l, leat_out any, leat_out more, leat_node *cond,
+                            leat_node *body)
+{
+    leat_out e = enter(l, any, l->n->n_in);
+    const leat_out both[2] = {e, e};
+    leat_out merge = add(l, "Merge", "turn", both, 2);
+    const leat_out in[2] = {merge, more};
+    leat_out go = add_with(l, "Switch", "turn_switch", in, 2, NULL, 0, cond);
+    leat_out next = {go.node, 1};
+    next = add_with(l, "Identity", "turn_done", &next, 1, NULL, 0, body);
+    next = add(l, "NextIteration", "turn_next", &next, 1);
+    if (!l->bad)
+        l->bad = leat_node_set_input(merge.node, 1, next);
+    return add(l, "Exit", "turn_exit", &go, 1);
+}
+
 static void lower_while(lowering *l)
 {
     leat_node *n = l->n;
@@ -216,15 +270,10 @@ static void lower_while(lowering *l)
         l->bad = leat_error(INVALID_ARGUMENT, "A While without loop variables");
         return;
     }
-    const leat_function *f = leat_function_find(l->g, leat_node_attr(n, "cond")->func->name);
-    if (f && f->def->signature->n_output_arg != 1) {
-        l->bad = leat_error(INVALID_ARGUMENT,
-                            "Expected a single scalar return value from WhileOp cond, got %zu "
-                            "tensors.",
-                            f->def->signature->n_output_arg);
+    l->bad = check_while(n);
+    if (l->bad)
         return;
-    }
-    leat_out *in = take_inputs(l), *room = leat_arena_array(&l->g->arena, leat_out, 3 * k + 1);
+    leat_out *in = take_inputs(l, k), *room = leat_arena_array(&l->g->arena, leat_out, 3 * k + 1);
     leat_out *merges = room, *now = room + k, *exits = room + 2 * k;
     for (int i = 0; i < k; i++) {
         leat_out e = enter(l, in[i], i);
@@ -245,22 +294,23 @@ static void lower_while(lowering *l)
         if (!l->bad)
             l->bad = leat_node_set_input(merges[i].node, 1, next);
     }
+    leat_node *done = l->branch ? count_turns(l, in[0], more, c, body).node : NULL;
     if (!l->bad)
-        become_identity(l, exits, NULL);
+        become_identity(l, exits, done);
 }
 
 bool leat_function_is_flow(const leat_node *n)
 {
-    return leat_node_is(n, "If") || leat_node_is(n, "StatelessIf") || leat_node_is(n, "Case") ||
-           leat_node_is(n, "While") || leat_node_is(n, "StatelessWhile");
+    const leat_role role = leat_node_role(n);
+    return role == LEAT_ROLE_IF || role == LEAT_ROLE_CASE || role == LEAT_ROLE_WHILE;
 }
 
-leat_status leat_function_lower(leat_graph *g, leat_node *n)
+leat_status leat_function_lower(leat_graph *g, leat_node *n, bool branch)
 {
-    lowering l = {.g = g, .n = n};
-    if (leat_node_is(n, "If") || leat_node_is(n, "StatelessIf"))
+    lowering l = {.g = g, .n = n, .branch = branch};
+    if (leat_node_role(n) == LEAT_ROLE_IF)
         lower_if(&l);
-    else if (leat_node_is(n, "Case"))
+    else if (leat_node_role(n) == LEAT_ROLE_CASE)
         lower_case(&l);
     else
         lower_while(&l);

@@ -148,6 +148,15 @@ leat_status leat_arg_shape(leat_infer *c)
     return NULL;
 }
 
+/* g is a body that was made for a call of this function, or is inside of one. */
+static bool is_within(const leat_graph *g, const char *function)
+{
+    for (; g && g->call; g = g->call->graph)
+        if (strcmp(leat_called_function(g->call).name, function) == 0)
+            return true;
+    return false;
+}
+
 /* What is wrong with the function is said when it is to be run. */
 leat_status leat_call_shape(leat_infer *c)
 {
@@ -156,11 +165,12 @@ leat_status leat_call_shape(leat_infer *c)
     int64_t *work = g->call_work ? g->call_work : &g->own_call_work;
     leat_func f = leat_called_function(n);
     const leat_function *found = leat_function_find(g, f.name);
-    if (!found || g->no_call_shapes || g->call_depth >= MOST_DEPTH || *work > MOST_WORK)
+    if (!found || g->no_call_shapes || g->call_depth >= MOST_DEPTH || *work > MOST_WORK ||
+        is_within(g, f.name))
         return NULL;
     *work += (int64_t)found->def->n_node_def + n->n_in + 1;
     leat_body b;
-    leat_status s = leat_function_instantiate(n, &f, &b);
+    leat_status s = leat_function_instantiate(g, n, &f, &b);
     leat_status_free(s);
     if (s)
         return NULL;

@@ -1,9 +1,9 @@
-/* grad_node.c -- what a gradient function may ask and say (extend.h). */
+/* grad_node.c -- the functions that gradient functions call (extend.h). */
 #include "graph/gradients_int.h"
 
 leat_status leat_grad_none(leat_grad *g)
 {
-    return NULL; /* known by its address; nothing flows back */
+    return NULL; /* identified by its address; no gradient flows back */
 }
 
 leat_status leat_grad_missing(leat_grad *g)

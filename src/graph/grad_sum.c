@@ -1,5 +1,5 @@
-/* grad_sum.c -- what comes back to a tensor from all who used it: collected, summed (AddN), rows
- * joined, rows made dense, and gated. */
+/* grad_sum.c -- the gradients that a tensor gets from all its consumers: collected, summed (AddN),
+ * rows concatenated, rows made dense, and gated. */
 #include <string.h>
 
 #include <leat/ops.h>
@@ -49,7 +49,8 @@ static leat_out add_beside_first(leat_graph *g, const leat_out *x, int n)
     return y;
 }
 
-/* Sums on each device first; each sum stays with its first summand. */
+/* Sums the gradients of each device first; each sum is placed on the device of its first
+ * summand. */
 static leat_out add_by_device(leat_backprop *b, const leat_grad_slot *s)
 {
     leat_out *sums = leat_arena_array(&b->scratch, leat_out, s->n);
@@ -71,7 +72,8 @@ static leat_out add_by_device(leat_backprop *b, const leat_grad_slot *s)
     return n == 1 ? sums[0] : leat_add_n(sums, n);
 }
 
-/* Rows of several are the rows of their sum: a row that comes twice counts twice. */
+/* The sum of several sets of rows is their concatenation: rows with the same index are added when
+ * they are used. */
 static leat_grad_value join_rows(leat_backprop *b, const leat_grad_slot *s)
 {
     leat_out *values = leat_arena_array(&b->scratch, leat_out, s->n);
@@ -146,7 +148,8 @@ leat_out leat_grad_dense(leat_grad_value v)
     return leat_unsorted_segment_sum(v.value, v.indices, rows);
 }
 
-/* One more node that waits for all of them, and an Identity behind each that waits for it. */
+/* Adds a node that waits for all gradients, and for each gradient an Identity that waits for that
+ * node. */
 void leat_grad_gate(leat_grad *c)
 {
     leat_graph *g = c->b->g;

@@ -1,4 +1,4 @@
-/* grad_zeros.c -- zeros of the shape of an output to which no gradient came. */
+/* grad_zeros.c -- zeros of the shape of an output that has no gradient. */
 #include <leat/ops.h>
 
 #include "graph/gradients_int.h"
@@ -17,7 +17,8 @@ static leat_out zeros_of_variable(leat_node *n, int i)
     return leat_zeros_of_shape(shape, h ? h->dtype : LEAT_FLOAT);
 }
 
-/* Of a branch that was not taken, zeros must be dead, too: by the predicate of that iteration. */
+/* If x is in a branch of a cond, zeros must be dead when the branch is dead: they depend on the
+ * predicate of that iteration. */
 static leat_out guard(leat_out zeros, leat_node *n, int i)
 {
     return leat_is_switch(n) ? leat_output(leat_ctx_switch(zeros, n->in[1], NULL), i) : zeros;
@@ -32,7 +33,8 @@ static leat_out zeros_in_loop(leat_backprop *b, leat_node *n, int i)
         return guard(zeros_of_variable(n, i), n, i);
     if (leat_shape_known(&s))
         return guard(leat_zeros(b->g, t, s), n, i);
-    /* the Shape is taken in x's branch of the forward loop, and kept (see control_ctx.c) */
+    /* The Shape is added to x's branch in the forward loop, and its value is kept (see
+     * control_ctx.c). */
     return leat_zeros_of_shape(leat_shape_of(x), t);
 }
 

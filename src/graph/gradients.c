@@ -1,9 +1,10 @@
 /* gradients.c -- leat_gradients: reverse-mode differentiation as new nodes of the graph.
  *
- * The nodes between ys and xs are found first, and for each how many of its consumers will send
- * something back. From the ys on, a node whose consumers have all sent is differentiated: what
- * came is summed, its gradient function called, and the results sent to its inputs. Names and
- * order are TensorFlow's, so that graphs of both can be compared.
+ * The nodes between ys and xs are found first, and for each the number of its consumers that will
+ * contribute a gradient. Starting from the ys, a node all of whose consumers are differentiated is
+ * differentiated itself: the gradients of its outputs are summed, its gradient function is called,
+ * and the results are added to the gradients of its inputs. Names and order are TensorFlow's, so
+ * that graphs of both can be compared.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +22,10 @@ bool leat_dtype_trainable(leat_dtype t)
     return leat_types_has(trainable, leat_dtype_base(t));
 }
 
-/* ---- What lies between ---- */
+/* ---- The nodes between xs and ys ---- */
 
-/* Everything that depends on an x by way of trainable tensors. Inputs have smaller ids but for
- * the back edges of loops, so one more round than loops are nested is enough. */
+/* Marks all nodes that depend on an x through trainable tensors. Inputs have smaller ids except for
+ * the back edges of loops, so one pass more than loops are nested suffices. */
 static void mark_reached(leat_backprop *b)
 {
     for (bool again = true; again;) {
@@ -50,7 +51,7 @@ void leat_backprop_between(leat_backprop *b, leat_node *n)
     b->between[b->n_between++] = n;
 }
 
-/* Breadth first from the ys, as far as the xs are reached; the list itself is the queue. */
+/* Breadth first from the ys, through nodes that depend on an x; the list itself is the queue. */
 static void mark_between(leat_backprop *b, const leat_out *ys, int n_y)
 {
     for (int i = 0; i < n_y; i++) {
@@ -77,7 +78,7 @@ static void count_pending(leat_backprop *b)
         }
 }
 
-/* An x is passed by on the way to another x that it depends on; without such, it is the end. */
+/* An x that depends on another x is passed through; an x that does not is where the search ends. */
 static void mark_stops(leat_backprop *b, const leat_out *xs, int n_x,
                        const leat_gradients_options *o)
 {
@@ -97,7 +98,7 @@ void leat_backprop_enqueue(leat_backprop *b, leat_node *n)
     b->queue[b->queue_tail++] = n;
 }
 
-/* ---- Where it begins ---- */
+/* ---- The gradients of ys ---- */
 
 static bool real_or_int(leat_dtype t)
 {
@@ -172,7 +173,7 @@ static leat_status seeds(leat_backprop *b, const leat_out *ys, int n_y,
     return NULL;
 }
 
-/* ---- One node's turn ---- */
+/* ---- Differentiating one node ---- */
 
 static leat_status call_gradient(leat_backprop *b, leat_grad *c)
 {
@@ -190,7 +191,7 @@ static leat_status call_gradient(leat_backprop *b, leat_grad *c)
     return leat_status_prefix(s, "Gradient of %s '%s': ", def->name, n->name);
 }
 
-/* A gradient has the dtype of what it is the gradient of, and all that is known of its shape. */
+/* Checks that a gradient has the dtype of its tensor, and sets what is known of the shape. */
 static leat_status check_gradient(leat_grad *c, int i)
 {
     leat_out x = c->node->in[i], dx = c->in[i].value;
@@ -338,7 +339,8 @@ leat_status leat_gradients_at(leat_loc at, const leat_out *ys, int n_y, const le
                             : n_x && xs[0].node ? xs[0].node->graph
                                                 : NULL};
     leat_graph *g = b.g;
-    leat_grad_value *grads = leat_new_array(leat_grad_value, n_x + 1); /* ys may be in grads_out */
+    /* grads_out may be the array ys. */
+    leat_grad_value *grads = leat_new_array(leat_grad_value, n_x + 1);
     leat_status s = NULL;
     if (!g) {
         s = leat_error(INVALID_ARGUMENT, "leat_gradients wants at least one tensor");

@@ -1,4 +1,4 @@
-/* graph.c -- making and freeing graphs, finding nodes, the first mistake, collections. */
+/* graph.c -- making and freeing graphs, finding nodes, recording the first mistake, collections. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "core/strbuf.h"
 #include "graph/graph_int.h"
 
-/* The poison node answers every question a constructor may ask, and is never run. */
+/* The poison node has all the fields that a constructor may read, and is never run. */
 static const leat_op_def poison_def = {
     .name = "_Mistake", .inputs = "", .outputs = "", .attrs = ""};
 static const leat_op_info poison_info = {.def = &poison_def};

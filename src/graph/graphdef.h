@@ -5,7 +5,7 @@
 #include "graph/graph_int.h"
 #include "proto/graph.pb-c.h"
 
-/* The attribute's arrays are in the arena; tensors are given (leat_attr_release). */
+/* The attribute's arrays are in the arena; its tensors are given (leat_attr_release). */
 leat_status leat_attr_from_proto(leat_arena *a, const char *name, const Leat__AttrValue *p,
                                  leat_attr *out) LEAT_MUST_CHECK;
 /* Gives a message; free with leat_proto_free. */
@@ -13,8 +13,8 @@ leat_status leat_attr_to_proto(const leat_attr *a, Leat__AttrValue **out) LEAT_M
 leat_status leat_node_to_proto(const leat_node *n, Leat__NodeDef **out) LEAT_MUST_CHECK;
 leat_status leat_graph_to_proto(const leat_graph *g, Leat__GraphDef **out) LEAT_MUST_CHECK;
 
-/* Adds the nodes of a GraphDef, or of a function's body, to g, in any order; names get the prefix.
- * Nodes are handed to leat_graph_add; on failure g is as before. */
+/* Adds the nodes of a GraphDef, or of a function's body, which may be in any order, to g; names get
+ * the prefix. On failure g is unchanged. */
 leat_status leat_nodes_import(leat_graph *g, Leat__NodeDef *const *nodes, size_t n,
                               const char *prefix) LEAT_MUST_CHECK;
 

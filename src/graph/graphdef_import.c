@@ -1,6 +1,5 @@
 /* graphdef_import.c -- adds a GraphDef's nodes to a graph. The nodes come in any order and may form
- * loops: a Merge is added before the NextIteration that leads back to it, and gets that input last.
- */
+ * loops: a Merge is added before the NextIteration that is its input, which is set last. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +16,10 @@ typedef struct importer {
     int n;
     const char *prefix;
     leat_map by_name; /* name in the GraphDef -> index + 1 */
-    leat_node **made; /* by index; NULL: not yet */
-    int *pending;     /* inputs that are not made yet, back edges aside */
+    leat_node **made; /* by index; NULL: not added yet */
+    int *pending;     /* number of inputs that are not added yet, without back edges */
     int *queue, n_queue;
-    int *users, *users_at; /* who waits for whom: users[users_at[i] .. users_at[i + 1]) */
+    int *users, *users_at; /* consumers of node i: users[users_at[i] .. users_at[i + 1]) */
 } importer;
 
 leat_status leat_input_parse(const char *text, const char **name, size_t *name_n, int *index)
@@ -45,8 +44,8 @@ leat_status leat_input_parse(const char *text, const char **name, size_t *name_n
     return NULL;
 }
 
-/* Input i of a node: of the GraphDef, or, from -1, what the graph had before (a GraphDef without a
- * prefix may go on with it). */
+/* Input i of a node: an index into the GraphDef, or below 0 for a node that the graph had before
+ * (inputs of a GraphDef without a prefix may be such nodes). */
 static leat_status input_of(const importer *im, int node, size_t i, int *from, int *index,
                             leat_node **before)
 {
@@ -61,14 +60,10 @@ static leat_status input_of(const importer *im, int node, size_t i, int *from, i
     return NULL;
 }
 
-static bool is_op(const Leat__NodeDef *d, const char *op)
+static leat_role role_of(const importer *im, int node)
 {
-    return strcmp(d->op, op) == 0 || (strncmp(d->op, "Ref", 3) == 0 && strcmp(d->op + 3, op) == 0);
-}
-
-static bool back_edge(const importer *im, int node, int from)
-{
-    return is_op(im->defs[node], "Merge") && is_op(im->defs[from], "NextIteration");
+    const leat_op_info *op = leat_op_find(im->defs[node]->op);
+    return op ? op->def->role : LEAT_ROLE_NONE;
 }
 
 static leat_status index_names(importer *im)
@@ -87,11 +82,12 @@ static leat_status link_inputs(importer *im)
 {
     int from, index;
     leat_node *before;
-    for (int pass = 0; pass < 2; pass++) { /* count, then fill */
+    for (int pass = 0; pass < 2; pass++) { /* the first pass counts, the second fills */
         for (int i = 0; i < im->n; i++) {
+            const bool merge = role_of(im, i) == LEAT_ROLE_MERGE;
             for (size_t j = 0; j < im->defs[i]->n_input; j++) {
                 LEAT_TRY(input_of(im, i, j, &from, &index, &before));
-                if (before || back_edge(im, i, from))
+                if (before || (merge && role_of(im, from) == LEAT_ROLE_NEXT_ITERATION))
                     continue;
                 if (pass)
                     im->users[im->users_at[from + 1]] = i;
@@ -111,7 +107,7 @@ static leat_status link_inputs(importer *im)
     return NULL;
 }
 
-/* loc:@name names a node of the same GraphDef. */
+/* In loc:@name, the name is that of a node of the same GraphDef. */
 static void prefix_class(importer *im, leat_attr *a)
 {
     if (!im->prefix[0] || strcmp(a->name, "_class") != 0 || a->kind != LEAT_ARG_STRINGS)
@@ -158,8 +154,8 @@ static leat_status gather_inputs(importer *im, int node, leat_out *in, leat_node
     return NULL;
 }
 
-/* Attributes that TensorFlow 2 gave to ops of TensorFlow 1. Those that are hints change no value;
- * of the others only the default does not. */
+/* Attributes that TensorFlow 2 has added to ops of TensorFlow 1. Those that are hints do not change
+ * results; of the others only the default value is accepted. */
 static bool is_of_later_version(const char *op, const leat_attr *a)
 {
     static const char *const hints[] = {"grad_a",          "grad_b",     "grad_x",        "grad_y",
@@ -254,7 +250,7 @@ static leat_status close_loops(importer *im)
     return NULL;
 }
 
-/* Takes back the nodes from `first` on. */
+/* Removes the nodes from `first` on. */
 static void truncate_graph(leat_graph *g, int first)
 {
     pthread_mutex_lock(&g->lock);

@@ -1,6 +1,6 @@
-/* infer.c -- shape inference: what a shape function may ask and say, and the helpers that it
- * shares with others. Constant inputs are read; shapes that were computed from shapes (Shape,
- * Pack, ConcatV2, StridedSlice ...) are followed as far as they are known (const_shape.c). */
+/* infer.c -- shape inference: the functions that shape functions call. The values of constant
+ * inputs are known, and those of inputs that are computed from shapes as far as those are known
+ * (const_shape.c). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,14 +8,6 @@
 #include "core/buffer.h"
 #include "graph/graph_int.h"
 #include "graph/infer_int.h"
-
-enum { MOST_VALUES = 4 };
-
-struct leat_infer {
-    leat_node *node;
-    leat_tensor *values[MOST_VALUES]; /* made for leat_infer_value */
-    int n_values;
-};
 
 const leat_node *leat_infer_node(leat_infer *c)
 {
@@ -37,14 +29,14 @@ leat_shape leat_infer_in(leat_infer *c, int i)
     return i < c->node->n_in ? leat_out_shape(c->node->in[i]) : leat_shape_unknown();
 }
 
-/* A vector that was computed from shapes, if all of it is known. */
+/* The value of a vector that is computed from shapes, if all of it is known. */
 static const leat_tensor *computed_value(leat_infer *c, leat_out x)
 {
     leat_dtype t = leat_dtype_base(leat_out_dtype(x));
     leat_shape shape = leat_out_shape(x), s;
-    if ((t != LEAT_INT32 && t != LEAT_INT64) || shape.rank != 1 || c->n_values == MOST_VALUES)
+    if ((t != LEAT_INT32 && t != LEAT_INT64) || shape.rank != 1 || c->n_values == LEAT_INFER_VALUES)
         return NULL;
-    leat_status bad = leat_const_shape(x, &s);
+    leat_status bad = leat_const_shape(x, c->depth, &s);
     leat_status_free(bad);
     if (bad || !leat_shape_known(&s))
         return NULL;
@@ -68,7 +60,7 @@ const leat_tensor *leat_infer_value(leat_infer *c, int i)
     if (i >= c->node->n_in || !c->node->in[i].node)
         return NULL;
     const leat_tensor *t = leat_const_value(c->node->in[i]);
-    return t ? t : computed_value(c, c->node->in[i]);
+    return t || c->depth < LEAT_INFER_DEPTH ? t : computed_value(c, c->node->in[i]);
 }
 
 leat_status leat_infer_value_shape(leat_infer *c, int i, leat_shape *out)
@@ -77,7 +69,16 @@ leat_status leat_infer_value_shape(leat_infer *c, int i, leat_shape *out)
         *out = leat_shape_unknown();
         return NULL;
     }
-    return leat_const_shape(c->node->in[i], out);
+    return leat_const_shape(c->node->in[i], c->depth, out);
+}
+
+leat_status leat_infer_known(leat_infer *c, int i, leat_shape *out)
+{
+    if (i >= c->node->n_in || !c->node->in[i].node) {
+        *out = leat_shape_unknown();
+        return NULL;
+    }
+    return leat_const_known(c->node->in[i], c->depth, out);
 }
 
 void leat_infer_out(leat_infer *c, int i, leat_shape s)
@@ -224,7 +225,7 @@ leat_status leat_shape_merged(leat_infer *c)
 
 leat_status leat_node_infer(leat_node *n)
 {
-    leat_infer c = {.node = n};
+    leat_infer c = {.node = n, .depth = LEAT_INFER_DEPTH};
     for (int i = 0; i < n->n_out; i++)
         n->out_shapes[i] = leat_shape_unknown();
     leat_status s = n->op->def->shape(&c);

@@ -1,15 +1,17 @@
-/* loop_accumulate.c -- the gradient of what is the same in all iterations of a loop: the sum of
- * what comes back in each, kept in a variable of the gradient loop. Rows are joined, not summed. */
+/* loop_accumulate.c -- the gradient of a tensor that is the same in all iterations of a loop: the
+ * sum of the gradients of each iteration, kept in a variable of the gradient loop. Rows
+ * (IndexedSlices) are concatenated, not summed. */
 #include <leat/ops.h>
 
 #include "graph/loop_grad.h"
 
 typedef struct accumulator {
-    leat_out merge, was; /* was: before this iteration */
-    leat_out end;        /* what leaves the loop */
+    leat_out merge, was; /* was: the value before this iteration */
+    leat_out end;        /* the Exit */
 } accumulator;
 
-/* A variable of the gradient loop that begins as `first`, which lives outside of it. */
+/* Adds a variable of the gradient loop with the initial value `first`, which is outside the
+ * loop. */
 static accumulator begin(leat_loop_grad *l, leat_out first, const leat_shape *every)
 {
     leat_graph *g = l->b->g;
@@ -32,7 +34,7 @@ static leat_out finish(leat_loop_grad *l, accumulator *a, leat_out next)
     return leat_op(g, "Exit", leat_in(a->end), leat_name("b_acc"));
 }
 
-/* The shape of what entered the forward loop. */
+/* The shape of the tensor that entered the forward loop. */
 static leat_out shape_of_entered(leat_out x, leat_dtype t)
 {
     if (leat_dtype_base(leat_out_dtype(x)) == LEAT_RESOURCE)
@@ -40,8 +42,8 @@ static leat_out shape_of_entered(leat_out x, leat_dtype t)
     return leat_shape_of(x, leat_attr_type("out_type", t));
 }
 
-/* Opens the context around the gradient loop; what enters the forward loop is known there: as it
- * is, or, if that is a gradient loop, too, from its history. */
+/* Opens the context around the gradient loop, where the tensor that enters the forward loop is
+ * available: as it is or, if that context is a gradient loop too, from the history. */
 static leat_control_ctx *open_outside(leat_loop_grad *l)
 {
     leat_graph *g = l->b->g;
@@ -62,7 +64,7 @@ static leat_grad_value accumulate_tensor(leat_loop_grad *l, leat_node *enter, le
     return leat_grad_tensor(finish(l, &a, leat_add(a.was, grad)));
 }
 
-/* One row of zeros, for row 0: adds nothing. */
+/* One row of zeros for index 0, which adds nothing. */
 static leat_out first_values(leat_graph *g, leat_node *enter, leat_out values, leat_shape *every)
 {
     leat_dtype t = leat_dtype_base(leat_out_dtype(values));

@@ -1,6 +1,6 @@
 /* loop_grad.c -- the loops between ys and xs: which there are, which gradient loop a node's
- * gradient belongs to, and the exits that nobody uses. A gradient loop runs all its variables
- * backwards, so it begins when something, or nothing, has come to every exit. */
+ * gradient belongs to, and the exits that are not used. A gradient loop runs all its variables
+ * backwards, so it is built when the gradient of every exit is known or known to be zero. */
 #include "graph/loop_grad.h"
 
 #include <leat/ops.h>
@@ -102,7 +102,7 @@ static leat_out zeros_for_exit(leat_backprop *b, leat_out x)
     leat_out zeros;
     if (leat_shape_known(&s))
         zeros = leat_zeros(g, t, s);
-    else if (outer) /* the Shape is taken in the forward loop, and pushed */
+    else if (outer) /* the Shape is added to the forward loop, and its value pushed on a stack */
         zeros = leat_zeros_of_shape(leat_shape_of(x), t);
     else
         zeros = leat_zeros_like(x);
@@ -136,7 +136,7 @@ void leat_loops_begin(leat_backprop *b)
     }
 }
 
-/* An exit is put off until all exits of its loop have had what comes to them. */
+/* An exit is delayed until the gradients of all exits of its loop are known. */
 static void exit_ready(leat_backprop *b, leat_loop_grad *l, leat_out x)
 {
     l->deferred_exits[l->n_deferred++] = x;
@@ -168,9 +168,9 @@ void leat_loops_ready(leat_backprop *b, leat_out x)
         leat_backprop_enqueue(b, x.node);
 }
 
-/* ---- The end ---- */
+/* ---- Closing the loops ---- */
 
-/* What a variable is after an iteration does not depend on what it was before: zeros go round. */
+/* A variable whose gradient does not depend on the next iteration: zeros are fed back. */
 static void close_with_zeros(leat_loop_grad *l, leat_out merge)
 {
     leat_graph *g = l->b->g;

@@ -1,5 +1,5 @@
-/* loop_history.c -- what a gradient loop needs of the forward loop: how often it ran, and its
- * values of every iteration, on stacks. */
+/* loop_history.c -- what a gradient loop needs of the forward loop: the number of iterations, and
+ * values of every iteration, which are kept on stacks. */
 #include <leat/ops.h>
 
 #include "graph/loop_grad.h"
@@ -28,12 +28,13 @@ static void order(leat_out after, leat_out before)
         leat_node_add_control(after.node, before.node);
 }
 
-/* n = 0; while (the loop goes on) n++; gives the n at the end. */
+/* Adds n = 0; while (the loop runs) n++; gives the n at the end. */
 static leat_out count_forward(leat_loop_grad *l)
 {
     leat_graph *g = l->b->g;
     leat_out n = leat_scalar(g, LEAT_INT32, 0);
-    if (l->outer && leat_out_ok(n)) /* pushes of one run of the loop before those of the next */
+    /* The pushes of one run of the loop precede those of the next run. */
+    if (l->outer && leat_out_ok(n))
         order(n, l->outer->forward_index.node->in[0]);
     leat_control_ctx *before = leat_ctx_open(g, l->forward);
     leat_out merge = leat_loop_merge(leat_ctx_enter(l->forward, n, false, "f_count"), NULL);
@@ -46,7 +47,7 @@ static leat_out count_forward(leat_loop_grad *l)
     return total;
 }
 
-/* n = count; while (n >= 1) n--; this is what makes the gradient loop go round. */
+/* Adds n = count; while (n >= 1) n--, which controls the gradient loop. */
 static void count_backward(leat_loop_grad *l, leat_out count)
 {
     leat_graph *g = l->b->g;
@@ -65,7 +66,8 @@ static void count_backward(leat_loop_grad *l, leat_out count)
         l->grad_index = next_iteration(g, index);
         leat_loop_next(merge, l->grad_index);
         leat_out end = leat_op(g, "Exit", leat_in(leat_output(sw, 0)), leat_name("b_count"));
-        if (l->outer && leat_out_ok(end)) /* pops of one run before those of the next */
+        /* The pops of one run of the loop precede those of the next run. */
+        if (l->outer && leat_out_ok(end))
             leat_node_add_control(leat_loop_grad_sync(l->outer), end.node);
     }
     leat_ctx_open(g, before);
@@ -114,8 +116,8 @@ leat_loop_grad *leat_loop_grad_new(leat_backprop *b, leat_control_ctx *forward,
     return l;
 }
 
-/* ---- Sync nodes: in a cond, pushes and pops run in some iterations only. What waits for all of
- * them must run all the same, which ControlTrigger does. ---- */
+/* ---- Sync nodes: inside a cond, pushes and pops run in some iterations only. A node that waits
+ * for all of them must run in every iteration, which ControlTrigger does. ---- */
 
 static leat_node *new_sync(leat_graph *g, const char *name, leat_control_ctx *ctx, leat_out index)
 {
@@ -180,7 +182,7 @@ leat_out leat_loop_push(leat_loop_grad *l, leat_out value)
     return stack;
 }
 
-/* The branch inside the loops that value is in, or NULL. */
+/* The cond branch inside the loops that has the value, or NULL. */
 static leat_control_ctx *branch_of(leat_loop_grad *l, leat_out value)
 {
     leat_control_ctx *c = leat_out_ctx(value);
@@ -195,7 +197,7 @@ leat_out leat_loop_pop(leat_loop_grad *l, leat_out stack, leat_out value)
     leat_control_clear_enter(g);
     leat_control_ctx *before = leat_ctx_open(g, l->backward);
     leat_control_ctx *branch = branch_of(l, value);
-    if (branch) /* popped only where it was pushed */
+    if (branch) /* popped only in iterations in which it was pushed */
         stack = leat_output(leat_ctx_switch(stack, branch->pred, NULL), branch->branch);
     leat_out pop = leat_op(g, "StackPopV2", leat_in(stack),
                            leat_attr_type("elem_type", leat_dtype_base(leat_out_dtype(value))));
@@ -211,11 +213,16 @@ leat_out leat_loop_pop(leat_loop_grad *l, leat_out stack, leat_out value)
 
 /* ---- Values ---- */
 
-/* The constant Enter that x comes from unchanged, or NULL. */
+static bool passes_reference(const leat_node *n)
+{
+    return leat_node_flag(n, LEAT_OP_IDENTITY) && n->op->out[0].is_ref;
+}
+
+/* The constant Enter of which x is an unchanged copy, or NULL. */
 static leat_node *constant_enter(leat_out x)
 {
     const leat_node *n = x.node;
-    while (leat_is_switch(n) || leat_node_is(n, "Identity") || leat_node_is(n, "RefIdentity"))
+    while (leat_is_switch(n) || leat_is_identity(n) || passes_reference(n))
         n = n->in[0].node;
     return leat_is_constant_enter(n) ? (leat_node *)n : NULL;
 }
@@ -223,14 +230,14 @@ static leat_node *constant_enter(leat_out x)
 static leat_out find_value(leat_loop_grad *l, leat_out value)
 {
     leat_graph *g = l->b->g;
-    leat_loop_grad *at = l; /* the loop that value is in */
+    leat_loop_grad *at = l; /* the loop that has the value */
     for (leat_node *e; (e = constant_enter(value));) {
         value = e->in[0];
         at = at->outer;
         if (!at) /* the same in all iterations of all loops */
             return leat_ctx_capture(l->backward, value);
     }
-    if (leat_node_is(value.node, "Const")) {
+    if (leat_is_const(value.node)) {
         leat_control_ctx *before = leat_ctx_open(g, l->backward);
         leat_out same = leat_const(g, leat_node_tensor(value.node, "value"));
         leat_ctx_open(g, before);

@@ -30,7 +30,8 @@ static intptr_t used(leat_graph *g, const char *key)
     return (intptr_t)leat_map_get(&g->names_used, key);
 }
 
-/* Names are the same if they differ in case only: file systems and TensorBoard think so. */
+/* Names that differ only in case count as the same, because file systems and TensorBoard may not
+ * distinguish them. */
 const char *leat_unique_name(leat_graph *g, const char *name)
 {
     char *full = leat_arena_printf(&g->arena, "%s%s", leat_name_scope(g), name);

@@ -1,4 +1,4 @@
-/* op_parse.c -- reads the three strings of an op definition, in TensorFlow's spelling. */
+/* op_parse.c -- parses the three strings of an op definition, in TensorFlow's spelling. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
     (LEAT_TYPES_REAL | LEAT_TYPES_COMPLEX | LEAT_T(QINT8) | LEAT_T(QUINT8) | LEAT_T(QINT32))
 #define QUANTIZED_TYPES                                                                            \
     (LEAT_T(QINT8) | LEAT_T(QUINT8) | LEAT_T(QINT32) | LEAT_T(QINT16) | LEAT_T(QUINT16))
-enum { MOST = 32 }; /* attributes, arguments, items of one definition */
+enum { MOST = 32 }; /* limit of attributes, arguments and items of one definition */
 
 typedef struct parser {
     leat_arena *arena;
@@ -49,7 +49,7 @@ static char *word(parser *s)
     return leat_arena_strndup(s->arena, b, (size_t)(s->p - b));
 }
 
-static char *quoted(parser *s) /* NULL if there is no string here */
+static char *quoted(parser *s) /* NULL if there is no string at this position */
 {
     blanks(s);
     char q = *s->p;
@@ -85,7 +85,7 @@ static leat_types named_types(const char *w)
     return 0;
 }
 
-/* {float, int32} or {'SAME', 'VALID'}, behind the opening brace. */
+/* Parses {float, int32} or {'SAME', 'VALID'} after the opening brace. */
 static leat_status value_set(parser *s, leat_attr_info *a)
 {
     const char *strings[MOST];
@@ -161,7 +161,7 @@ static leat_status shape_default(parser *s, leat_attr *v)
     return eat(s, "}") ? NULL : bad(s, "missing }");
 }
 
-/* Lists of ints, bools, floats, types and strings, behind the opening bracket. */
+/* Parses lists of ints, bools, floats, types and strings after the opening bracket. */
 static leat_status list_default(parser *s, leat_attr *v)
 {
     int64_t ints[MOST];
@@ -324,6 +324,7 @@ leat_status leat_op_parse(leat_arena *a, const leat_op_def *def, leat_op_info **
     LEAT_TRY(parse_attrs(a, def, op));
     LEAT_TRY(parse_args(a, op, def->inputs, true, &op->in, &op->n_in));
     LEAT_TRY(parse_args(a, op, def->outputs, false, &op->out, &op->n_out));
+    LEAT_TRY(leat_op_check(op));
     *out = op;
     return NULL;
 }

@@ -1,5 +1,5 @@
-/* op_registry.c -- all ops by name. Made on first use from the lists in src/ops/list.c; users'
- * ops join it by leat_register_op. A definition is parsed when somebody first asks for it. */
+/* op_registry.c -- all ops by name. Filled on first use from the lists in src/ops/list.c;
+ * leat_register_op adds users' ops. A definition is parsed when it is first looked up. */
 #include <pthread.h>
 #include <string.h>
 
@@ -11,20 +11,19 @@
 typedef struct entry {
     const leat_op_def *def;
     leat_op_info *info; /* NULL until parsed */
-    bool own;
 } entry;
 
 static struct {
-    pthread_mutex_t lock; /* guards all below; no other lock is taken under it */
+    pthread_mutex_t lock; /* guards the following fields; no other lock is taken under it */
     leat_arena arena;
     leat_map by_name; /* -> entry */
     entry **list;
     int n, cap;
     bool ready;
-    leat_status broken; /* what is wrong with a definition of our own */
+    leat_status broken; /* an error in one of Leat's own definitions */
 } reg = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static leat_status add(const leat_op_def *def, bool own)
+static leat_status add(const leat_op_def *def)
 {
     LEAT_REQUIRE(def->name && def->name[0], INVALID_ARGUMENT, "An op needs a name");
     LEAT_REQUIRE(!leat_map_get(&reg.by_name, def->name), ALREADY_EXISTS,
@@ -35,7 +34,6 @@ static leat_status add(const leat_op_def *def, bool own)
                  def->name);
     entry *e = leat_arena_new(&reg.arena, entry);
     e->def = def;
-    e->own = own;
     leat_map_put(&reg.by_name, def->name, e);
     leat_grow(reg.list, reg.n, reg.cap);
     reg.list[reg.n++] = e;
@@ -50,16 +48,13 @@ static void make_ready(void)
     leat_arena_init(&reg.arena);
     for (int i = 0; leat_op_lists[i]; i++)
         for (const leat_op_def *d = leat_op_lists[i]; d->name; d++)
-            reg.broken = leat_status_first(reg.broken, add(d, true));
+            reg.broken = leat_status_first(reg.broken, add(d));
 }
 
 static leat_op_info *parsed(entry *e)
 {
-    if (!e->info) {
+    if (!e->info)
         reg.broken = leat_status_first(reg.broken, leat_op_parse(&reg.arena, e->def, &e->info));
-        if (e->info)
-            e->info->own = e->own;
-    }
     return e->info;
 }
 
@@ -91,6 +86,21 @@ const leat_op_info *leat_op_at_index(int i)
     return info;
 }
 
+/* Checks that the other ops which a definition names exist. */
+static leat_status check_others(const leat_op_def *def)
+{
+    const entry *fused = def->fused ? leat_map_get(&reg.by_name, def->fused) : NULL;
+    LEAT_REQUIRE(!def->fused || fused, INVALID_ARGUMENT,
+                 "Op %s names the fused op %s, which is not registered", def->name, def->fused);
+    entry *pair = def->pairwise ? leat_map_get(&reg.by_name, def->pairwise) : NULL;
+    const leat_op_info *info = pair ? parsed(pair) : NULL;
+    LEAT_REQUIRE(!def->pairwise || (info && info->n_in == 2 && info->def->flags & LEAT_OP_CWISE),
+                 INVALID_ARGUMENT,
+                 "Op %s is done in pairs by %s, which is not an element-wise op of two operands",
+                 def->name, def->pairwise);
+    return NULL;
+}
+
 leat_status leat_register_op(const leat_op_def *op)
 {
     leat_arena scratch;
@@ -100,9 +110,13 @@ leat_status leat_register_op(const leat_op_def *op)
     leat_arena_release(&scratch);
     if (s)
         return s;
+    LEAT_REQUIRE(op->role < LEAT_ROLE_ARG || op->role > LEAT_ROLE_RECV, INVALID_ARGUMENT,
+                 "Op %s has a role that belongs to ops of the runtime", op->name);
     pthread_mutex_lock(&reg.lock);
     make_ready();
-    s = add(op, false);
+    s = check_others(op);
+    if (!s)
+        s = add(op);
     pthread_mutex_unlock(&reg.lock);
     return s;
 }
@@ -112,6 +126,8 @@ leat_status leat_op_registry_check(void)
     for (int i = 0, n = leat_op_count(); i < n; i++)
         leat_op_at_index(i);
     pthread_mutex_lock(&reg.lock);
+    for (int i = 0; i < reg.n; i++)
+        reg.broken = leat_status_first(reg.broken, check_others(reg.list[i]->def));
     leat_status s = leat_status_copy(reg.broken);
     pthread_mutex_unlock(&reg.lock);
     return s;

@@ -1,4 +1,4 @@
-/* scope.c -- name, device, control and colocation scopes, and what they do to a new node. */
+/* scope.c -- name, device, control and colocation scopes, and how they apply to a new node. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,34 +7,35 @@
 #include "graph/graph_int.h"
 
 typedef struct device_scope {
-    char *text; /* or */
+    char *text; /* the device, if fn is NULL */
     leat_device_fn fn;
     void *arg;
 } device_scope;
 
 typedef struct colocate_scope {
-    leat_node *with; /* NULL: nothing, a mistake was made */
-    int n_devices;   /* device scopes outside do not count: colocation is stronger */
-    bool only;       /* nor do colocation scopes outside */
+    leat_node *with; /* NULL: the colocation is with the result of a mistake */
+    /* Number of device scopes outside, which are ignored: colocation overrides them. */
+    int n_devices;
+    bool only; /* colocation scopes outside are ignored, too */
 } colocate_scope;
 
 typedef struct control_scope {
     leat_node **nodes;
     int n;
-    int first_id;          /* nodes from here on were made inside */
+    int first_id;          /* nodes with this id or above were made inside the scope */
     int serial;            /* counts up from 1 */
-    bool clears;           /* those outside do not count */
-    leat_control_ctx *ctx; /* that was open outside of one that clears */
+    bool clears;           /* control scopes outside are ignored */
+    leat_control_ctx *ctx; /* the control context that was open outside of a scope that clears */
 } control_scope;
 
 struct leat_scopes {
-    const char **names; /* full, with the slash at the end */
+    const char **names; /* full names, which end with a slash */
     device_scope *devices;
     control_scope *controls;
     colocate_scope *colocate;
     int n_names, cap_names, n_devices, cap_devices, n_controls, cap_controls, n_colocate,
         cap_colocate;
-    int last_serial; /* of control scopes */
+    int last_serial; /* the last serial number of a control scope */
 };
 
 struct leat_scopes *leat_scopes_new(void)
@@ -60,7 +61,7 @@ const char *leat_name_scope(const leat_graph *g)
     return g->scopes->n_names ? g->scopes->names[g->scopes->n_names - 1] : "";
 }
 
-/* "a/" enters an existing scope again; NULL or "" goes back to the root. */
+/* "a/" enters an existing scope again; NULL or "" returns to the root. */
 void leat_name_scope_enter(leat_graph *g, const char *name)
 {
     struct leat_scopes *s = g->scopes;
@@ -128,7 +129,7 @@ void leat_control_enter(leat_graph *g, const leat_out *x, int n)
     push_control(g, c);
 }
 
-/* Conds and loops that are open do not count either: they, too, say when a node runs. */
+/* Open conds and loops are left, too, because they also make a node depend on others. */
 void leat_control_clear_enter(leat_graph *g)
 {
     push_control(g, (control_scope){.clears = true, .ctx = g->control_ctx});
@@ -177,13 +178,14 @@ static bool is_input(const leat_node *n, const leat_node *x)
     return false;
 }
 
-/* Made inside the scope, and not in one inside it that clears: has waited already. */
+/* The node was made inside the scope and not in a clearing scope inside it, so it depends on the
+ * scope's control inputs already. */
 static bool waited(const leat_node *n, const control_scope *scope)
 {
     return n && n->id >= scope->first_id && n->control_base <= scope->serial;
 }
 
-/* A dependency is implied if an input has waited. */
+/* A control dependency is not needed if an input of the node has it. */
 static void apply_control(const struct leat_scopes *s, leat_node *n)
 {
     int c = s->n_controls - 1;
@@ -199,7 +201,7 @@ static void apply_control(const struct leat_scopes *s, leat_node *n)
     n->control_base = c >= 0 ? s->controls[c].serial : 0;
 }
 
-/* The device scopes from `first` on. */
+/* Applies the device scopes from `first` on. */
 static leat_status apply_device(leat_graph *g, leat_node *n, int first)
 {
     char text[160];
@@ -229,7 +231,7 @@ typedef struct name_list {
     int n, cap;
 } name_list;
 
-/* The node itself, or those that it is colocated with. */
+/* The colocation group of a node: the node itself, or those that it is colocated with. */
 static void add_groups(leat_graph *g, leat_node *with, name_list *groups)
 {
     const leat_attr *theirs = leat_node_attr(with, "_class");
@@ -256,14 +258,14 @@ static void colocate(leat_graph *g, leat_node *with, name_list *groups, const ch
         *device = with->device;
 }
 
-/* The variable that input a of n is a reference to, if the op wants references there. */
+/* The variable that input a of n is a reference to, if the op takes a reference there. */
 static leat_node *ref_input(const leat_node *n, int a)
 {
     return a < n->n_in && n->op->in[a].is_ref ? n->in[a].node : NULL;
 }
 
-/* n goes with what the open scopes say, and with the variables it has references to. The outermost
- * that has a device decides. */
+/* n is colocated with the nodes of the open scopes and with the variables that it has references
+ * to. The outermost that has a device determines n's device. */
 static void apply_colocation(leat_graph *g, leat_node *n)
 {
     const struct leat_scopes *s = g->scopes;
@@ -295,7 +297,7 @@ leat_status leat_scopes_apply(leat_graph *g, leat_node *n)
     const struct leat_scopes *s = g->scopes;
     int first = s->n_colocate ? s->colocate[s->n_colocate - 1].n_devices : 0;
     for (int a = 0; a < n->op->n_in; a++)
-        if (ref_input(n, a)) /* as good as a scope inside all others */
+        if (ref_input(n, a)) /* treated like a scope inside all other scopes */
             first = s->n_devices;
     LEAT_TRY(apply_device(g, n, first));
     apply_control(s, n);

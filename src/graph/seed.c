@@ -20,5 +20,5 @@ void leat_graph_seeds(const leat_graph *g, const int64_t *op_seed, int64_t *seed
     *seed_out = g->has_seed ? truncated(g->seed) : DEFAULT_GRAPH_SEED;
     *seed2_out = truncated(op_seed ? *op_seed : g->n_nodes);
     if (*seed_out == 0 && *seed2_out == 0)
-        *seed2_out = MAX_SEED; /* 0 and 0 would mean seeds by chance */
+        *seed2_out = MAX_SEED; /* seeds of 0 and 0 would mean random seeds */
 }

@@ -1,4 +1,4 @@
-/* while.c -- leat_while_loop. Each variable goes round:
+/* while.c -- leat_while_loop. The nodes of each variable:
  *
  *     Enter -> Merge -> Switch -> Identity -> body -> NextIteration -> (back to the Merge)
  *                        |  by LoopCond of cond(the Merges)
@@ -20,8 +20,8 @@ typedef struct loop {
     leat_loop_body_fn body_fn;
     void *arg;
     const leat_while_options *o;
-    int n;                                             /* variables, the counter included */
-    bool counted;                                      /* the first variable is a counter */
+    int n;        /* variables, the counter included */
+    bool counted; /* the first variable is the counter of maximum_iterations */
     leat_out *vars, *enters, *merges, *switches, *now; /* n each */
     leat_out *next;
 } loop;
@@ -43,7 +43,7 @@ static bool shape_within(const leat_shape *s, const leat_shape *limit)
     return true;
 }
 
-/* What is known of variable i in every iteration. */
+/* The shape of variable i that holds in every iteration. */
 static leat_shape invariant(const loop *l, int i)
 {
     return l->o->shapes && i >= l->counted ? l->o->shapes[i - l->counted]
@@ -68,7 +68,8 @@ static void enter(loop *l, int i)
         return;
     leat_node *e = l->enters[i].node;
     e->out_shapes[0] = s;
-    /* what enters is the same in every iteration of a loop outside: say when */
+    /* If the initial value is constant in a loop outside, this makes it run in every iteration of
+     * that loop. */
     leat_control_ctx *c = l->ctx->outer;
     while (c && !c->pivot && !c->pivot_for_body && !c->pivot_for_pred)
         c = c->outer;

@@ -1,5 +1,5 @@
-/* bundle_files.c -- the files of a bundle: their names, the writing of an index, and how a bundle
- * takes the place of another (rule 3 of bundle.h). */
+/* bundle_files.c -- the files of a bundle: their names, the writing of an index, and the
+ * replacement of a bundle by another (rule 3 of bundle.h). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -104,7 +104,7 @@ void leat_replace_begin(leat_replacement *r, const char *prefix)
         r->crc = leat_crc32c(bytes, n);
         free(bytes);
     }
-    leat_status_free(s); /* what cannot be read is nothing to keep */
+    leat_status_free(s); /* an index that cannot be read need not be kept */
 }
 
 void leat_replace_keep(leat_replacement *r, const char *path)
@@ -112,8 +112,8 @@ void leat_replace_keep(leat_replacement *r, const char *path)
     if (!r->old)
         return;
     char *kept = leat_bundle_old_path(path, r->crc);
-    /* One that is there is right: a writer that died has put it there. A file system without links
-     * leaves no more to do about it. */
+    /* A kept file that already exists is right: a writer that died made it. If the file system has
+     * no links, nothing is kept. */
     if (link(path, kept) == 0 || errno == EEXIST) {
         leat_grow(r->kept, r->n, r->cap);
         r->kept[r->n++] = kept;

@@ -1,5 +1,4 @@
-/* bundle_int.h -- a bundle that is being read, from the inside; for bundle_read.c, bundle_load.c.
- */
+/* bundle_int.h -- internals of a bundle that is being read; for bundle_read.c and bundle_load.c. */
 #ifndef LEAT_IO_BUNDLE_INT_H
 #define LEAT_IO_BUNDLE_INT_H
 
@@ -9,8 +8,8 @@
 #include "io/file.h"
 
 typedef struct leat_shard {
-    leat_file *file; /* NULL until something in it is looked for */
-    leat_file *old;  /* what was kept while it was replaced: rule 3; NULL: there is none */
+    leat_file *file; /* NULL until it is first used */
+    leat_file *old;  /* the data kept while the bundle is replaced (rule 3); NULL: none */
 } leat_shard;
 
 struct leat_bundle {
@@ -18,11 +17,12 @@ struct leat_bundle {
     leat_table *table;
     uint32_t index_crc;
     int n_shards;
-    pthread_mutex_t lock; /* guards what opens in shards; innermost */
+    /* Guards the opening of files in shards; no other lock is taken under it. */
+    pthread_mutex_t lock;
     leat_shard *shards;
 };
 
-/* The part lies within its file. */
+/* Checks that the part lies within its file. */
 leat_status leat_shard_check(leat_bundle *b, const leat_bundle_part *part) LEAT_MUST_CHECK;
 
 #endif

@@ -1,6 +1,6 @@
 /* bundle_load.c -- the data of a bundle into memory. Large tensors are read in pieces by several
- * threads, which take their CRCs while the bytes are in the cache; the CRCs are joined at the end.
- */
+ * threads, which compute CRCs while the bytes are in the cache; the CRCs are combined at the
+ * end. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@
 
 enum {
     PIECE = 256 * 1024,              /* bytes read at a time */
-    TASK = 16 * PIECE,               /* bytes that a thread takes at a time */
-    THREADS_FROM = 16 * 1024 * 1024, /* bytes from which more threads pay */
+    TASK = 16 * PIECE,               /* bytes that a thread reads as one task */
+    THREADS_FROM = 16 * 1024 * 1024, /* bytes from which on several threads are faster */
     MAX_THREADS = 4,
 };
 
@@ -32,7 +32,7 @@ static leat_status open_shard(leat_bundle *b, int i)
     leat_status status = leat_file_open(path, &s->file);
     if (access(old, R_OK) == 0)
         leat_status_free(leat_file_open(old, &s->old));
-    if (status && s->old) { /* a name between two data files */
+    if (status && s->old) { /* the data file is just being replaced by another of the same name */
         leat_status_free(status);
         status = leat_file_open(old, &s->file);
     }
@@ -59,7 +59,7 @@ leat_status leat_shard_check(leat_bundle *b, const leat_bundle_part *part)
     return s;
 }
 
-/* Bytes, and the CRC of them. */
+/* Reads bytes and computes their CRC. */
 static leat_status read_plain(leat_file *f, char *p, int64_t n, int64_t offset, uint32_t *crc)
 {
     while (n) {
@@ -135,7 +135,7 @@ static leat_status read_from(leat_file *f, leat_dtype dtype, const leat_bundle_p
     return crc == part->crc ? NULL : crc_error(part, crc);
 }
 
-/* One part; where the file does not fit the index, from the one that it replaced. */
+/* Reads one part; if the data file does not fit the index, from the kept file that it replaced. */
 static leat_status read_part(leat_bundle *b, leat_dtype dtype, const leat_bundle_part *part,
                              void *data)
 {
@@ -148,7 +148,7 @@ static leat_status read_part(leat_bundle *b, leat_dtype dtype, const leat_bundle
     return s ? leat_status_suffix(s, " (%s)", leat_file_path(shard->file)) : NULL;
 }
 
-/* True if what is asked for is just what is stored. */
+/* True if the part that is read is exactly one stored piece. */
 static bool direct(const leat_bundle_item *item)
 {
     return item->n_parts == 1 && (leat_slice_equal(&item->parts[0].slice, &item->slice) ||
@@ -161,7 +161,7 @@ static leat_status read_item(leat_bundle *b, leat_bundle_item *item)
     if (direct(item))
         return read_part(b, item->dtype, &item->parts[0], item->data);
     size_t n = (size_t)leat_shape_count(&item->shape);
-    if (item->dtype != LEAT_STRING && n) /* in case that parts overlap and leave a hole */
+    if (item->dtype != LEAT_STRING && n) /* overlapping parts may leave a hole */
         memset(item->data, 0, n * leat_element_size(item->dtype));
     for (size_t i = 0; i < item->n_parts; i++) {
         leat_tensor *t;
@@ -232,8 +232,8 @@ static void add_tasks(leat_bundle *b, leat_bundle_item *item, work *w, size_t *c
     }
 }
 
-/* What the tasks of an item came to; after an error the item is read again in one piece, which
- * says what is wrong, or finds what was kept of an older bundle. */
+/* Combines the results of an item's tasks. After an error the item is read again in one piece,
+ * which gives the error, or finds kept data of an older bundle. */
 static leat_status settle(leat_bundle *b, leat_bundle_item *item, task **next)
 {
     const leat_bundle_part *part = &item->parts[0];

@@ -16,13 +16,13 @@
 #include "proto/wire.h"
 
 typedef struct merge {
-    Leat__BundleHeaderProto *header; /* the first one's */
+    Leat__BundleHeaderProto *header; /* the first bundle's header */
     leat_index_entry *entries;
     size_t n, cap;
     leat_map by_key; /* index of entry + 1 */
-    char **shards;   /* paths of data files, by their number to be */
+    char **shards;   /* paths of data files, by their future number */
     size_t n_shards, cap_shards;
-    leat_map shard_ids; /* path to number + 1 */
+    leat_map shard_ids; /* path -> number + 1 */
 } merge;
 
 static void merge_release(merge *m)
@@ -71,7 +71,7 @@ static leat_status merge_header(merge *m, const leat_table_entry *e)
     return s;
 }
 
-/* The number that a data file will have. */
+/* The number that a data file will get. */
 static int shard_id(merge *m, const char *prefix, int shard, int n_shards)
 {
     char *path = leat_bundle_data_path(prefix, shard, n_shards);
@@ -86,7 +86,7 @@ static int shard_id(merge *m, const char *prefix, int shard, int n_shards)
     return (int)m->n_shards - 1;
 }
 
-/* More slices of a tensor that is there. Moves them from `more`. */
+/* Adds slices of a tensor that already has an entry. Moves them from `more`. */
 static leat_status merge_slices(Leat__BundleEntryProto *e, Leat__BundleEntryProto *more,
                                 const leat_table_entry *at)
 {
@@ -170,7 +170,8 @@ leat_status leat_bundle_merge(const char *const *prefixes, size_t n, const char 
     for (size_t i = 0; i < n && !s; i++)
         s = merge_bundle(&m, prefixes[i]);
     if (!s) {
-        m.header->num_shards = m.n_shards ? (int)m.n_shards : 1; /* files that there will be */
+        /* The number of data files of the result. */
+        m.header->num_shards = m.n_shards ? (int)m.n_shards : 1;
         s = leat_index_write(merged, m.header, m.entries, m.n, &index);
     }
     if (!s)

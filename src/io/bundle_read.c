@@ -1,5 +1,5 @@
-/* bundle_read.c -- what is in a bundle, and where: the index, and the parts that make up what is
- * asked for. bundle_load.c reads the data. */
+/* bundle_read.c -- the contents of a bundle: the index, and the stored pieces that make up a tensor
+ * or slice. bundle_load.c reads the data. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,7 +161,7 @@ leat_status leat_bundle_entry(leat_bundle *b, const char *key, size_t n, leat_dt
     return NULL;
 }
 
-/* Where something stored in one piece is; its size fits its shape and its file. */
+/* The position of a stored piece; checks its size against its shape and its file. */
 static leat_status place(leat_bundle *b, const Leat__BundleEntryProto *e, const char *key, size_t n,
                          const leat_shape *shape, leat_bundle_part *out)
 {
@@ -215,7 +215,7 @@ static leat_status add_part(leat_bundle *b, const char *key, size_t n, const lea
     return s;
 }
 
-/* The stored slices that cover what is asked for. */
+/* The stored slices that cover the requested part. */
 static leat_status cover(leat_bundle *b, const Leat__BundleEntryProto *e, const char *key, size_t n,
                          leat_bundle_item *item)
 {
@@ -230,7 +230,7 @@ static leat_status cover(leat_bundle *b, const Leat__BundleEntryProto *e, const 
         LEAT_TRY(leat_slice_shape(&both, &item->whole, &shape));
         missing -= leat_shape_count(&shape);
         if (missing < 0)
-            break; /* they overlap */
+            break; /* the slices overlap */
         LEAT_TRY(add_part(b, key, n, &stored, item));
     }
     LEAT_REQUIRE(missing == 0, INVALID_ARGUMENT,

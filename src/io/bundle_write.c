@@ -1,4 +1,4 @@
-/* bundle_write.c -- a bundle of one shard, written as tensors come (see bundle.h). */
+/* bundle_write.c -- writes a bundle of one shard, tensor by tensor (see bundle.h). */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,8 @@
 #include "proto/tensor_codec.h"
 #include "proto/wire.h"
 
-enum { PIECE = 256 * 1024 }; /* bytes whose CRC is taken and that are written, in the cache once */
+/* Bytes whose CRC is computed and that are then written, while they are in the cache. */
+enum { PIECE = 256 * 1024 };
 
 struct leat_bundle_writer {
     char *prefix;
@@ -66,7 +67,7 @@ static Leat__BundleEntryProto *add_entry(leat_bundle_writer *w, const char *key,
 {
     leat_grow(w->entries, w->n, w->cap);
     leat_index_entry *e = &w->entries[w->n++];
-    e->key = memcpy(leat_xmalloc(n), key, n); /* slices' keys have NULs */
+    e->key = memcpy(leat_xmalloc(n), key, n); /* keys of slices contain NULs */
     e->n_key = n;
     e->message = (Leat__BundleEntryProto *)leat_message_new(&leat__bundle_entry_proto__descriptor);
     e->message->dtype = (Leat__DataType)dtype;
@@ -87,8 +88,8 @@ static leat_status write_plain(leat_new_file *f, const char *p, size_t n, uint32
     return NULL;
 }
 
-/* The lengths as varints, a CRC of them, the strings. The CRCs take the lengths as numbers of 4
- * bytes (8 where needed). */
+/* A string tensor: the lengths as varints, their CRC, the strings. The CRC is computed over the
+ * lengths as numbers of 4 bytes (8 where needed). */
 static leat_status write_strings(leat_new_file *f, const leat_string *v, int64_t n, uint32_t *crc)
 {
     leat_strbuf lengths = {0};

@@ -1,4 +1,4 @@
-/* checkpoint.c -- looking at checkpoints of both formats (io.h), and which one is the newest. */
+/* checkpoint.c -- reading checkpoints of both formats (io.h), and finding the newest one. */
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "proto/wire.h"
 
 struct leat_checkpoint {
-    leat_bundle *bundle;      /* V2, or */
-    leat_slice_reader *table; /* V1 */
+    leat_bundle *bundle;      /* set for V2 */
+    leat_slice_reader *table; /* set for V1 */
     leat_checkpoint_entry *entries;
     size_t n, cap;
 };
@@ -32,7 +32,8 @@ static leat_status list_bundle(leat_checkpoint *c)
         leat_dtype dtype;
         leat_shape shape;
         Leat__BundleEntryProto *e;
-        if (memchr(at->key, 0, at->n_key)) /* a slice's: its tensor has an entry of its own */
+        /* The key of a slice: its tensor has an entry of its own. */
+        if (memchr(at->key, 0, at->n_key))
             continue;
         LEAT_TRY(leat_bundle_entry(c->bundle, at->key, at->n_key, &dtype, &shape, &e));
         add(c, at->key, at->n_key, dtype, &shape, (int)e->n_slices);

@@ -1,4 +1,5 @@
-/* checkpoint_state.c -- the text file "checkpoint", as TensorFlow writes it, replaced at once. */
+/* checkpoint_state.c -- the text file "checkpoint", as TensorFlow writes it, replaced
+ * atomically. */
 #include "io/checkpoint_state.h"
 
 #include <glob.h>
@@ -20,7 +21,7 @@ static char *join(const char *dir, const char *name)
     return leat_strbuf_take(&b);
 }
 
-/* A relative path of the file, as seen from here. */
+/* A relative path in the file, made relative to the current directory. */
 static void from_here(const char *dir, char **path)
 {
     if (**path == '/')
@@ -54,7 +55,7 @@ leat_status leat_checkpoint_state_read(const char *dir, const char *name,
     return NULL;
 }
 
-/* The path as the file names it. */
+/* The path in the form that is written to the file. */
 static char *from_dir(const char *dir, const char *path, bool relative)
 {
     size_t n = strlen(dir);
@@ -97,7 +98,8 @@ leat_status leat_checkpoint_state_write(const char *dir, const char *name, const
 static void remove_matches(const char *prefix, const char *pattern)
 {
     leat_strbuf b = {0};
-    for (const char *p = prefix; *p; p++) { /* a name may have pattern's signs in it */
+    /* Escapes characters of the name that have a meaning in patterns. */
+    for (const char *p = prefix; *p; p++) {
         if (strchr("*?[\\", *p))
             leat_strbuf_putc(&b, '\\');
         leat_strbuf_putc(&b, *p);
@@ -115,5 +117,5 @@ void leat_checkpoint_remove(const char *prefix)
 {
     remove_matches(prefix, ".index");
     remove_matches(prefix, ".meta");
-    remove_matches(prefix, ".data-*-of-*"); /* what a writer that died has left, too */
+    remove_matches(prefix, ".data-*-of-*"); /* also files that a killed writer has left */
 }

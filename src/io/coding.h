@@ -33,7 +33,7 @@ static inline void leat_put_fixed64(leat_strbuf *b, uint64_t v)
     leat_strbuf_add(b, &v, 8);
 }
 
-/* Moves *p behind the varint; false if there is none that fits 64 bits. */
+/* Moves *p past the varint; false if there is no valid one of at most 64 bits. */
 static inline bool leat_get_varint(const unsigned char **p, const unsigned char *end, uint64_t *out)
 {
     uint64_t v = 0;

@@ -1,6 +1,7 @@
-/* crc32c.c -- three streams of the processor's CRC instruction at a time, because one alone waits
- * three cycles for each 8 bytes; the three CRCs are joined by tables that stand for multiplication
- * with x^(8 n) modulo the polynomial. Without the instruction: eight tables, 8 bytes a step. */
+/* crc32c.c -- three streams of the processor's CRC instruction at a time, because a single stream
+ * has a latency of three cycles for each 8 bytes; the three CRCs are combined by tables for the
+ * multiplication by x^(8 n) modulo the polynomial. Without the instruction: eight tables, 8 bytes a
+ * step. */
 #include "io/crc32c.h"
 
 #include <pthread.h>
@@ -10,8 +11,8 @@ enum { LONG = 4096, SHORT = 256 }; /* bytes of a stream */
 
 static const uint32_t polynomial = 0x82f63b78u; /* bits reflected: the highest is x^0 */
 
-static uint32_t step[8][256]; /* step[k][b]: byte b with k zeros behind it */
-static uint32_t skip_long[4][256], skip_short[4][256]; /* by byte of a CRC */
+static uint32_t step[8][256]; /* step[k][b]: the CRC of byte b followed by k zero bytes */
+static uint32_t skip_long[4][256], skip_short[4][256]; /* indexed by a byte of a CRC */
 static uint32_t power[64];                             /* x^(8 * 2^i) */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 

@@ -5,16 +5,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The CRC of bytes that follow others whose CRC is crc; 0 for none. */
+/* The CRC of bytes that follow others with the CRC `crc`; 0 if there are none before. */
 uint32_t leat_crc32c_extend(uint32_t crc, const void *bytes, size_t n);
 static inline uint32_t leat_crc32c(const void *bytes, size_t n)
 {
     return leat_crc32c_extend(0, bytes, n);
 }
-/* The CRC of two pieces in a row, from the CRC of each and the second's size. */
+/* The CRC of two adjacent pieces, from the CRC of each and the second's size. */
 uint32_t leat_crc32c_join(uint32_t first, uint32_t second, uint64_t n_second);
 
-/* Files hold CRCs masked, because the CRC of bytes that hold their own CRC is weak. */
+/* Files hold CRCs in masked form, because the CRC of bytes that contain their own CRC is weak. */
 static inline uint32_t leat_crc32c_mask(uint32_t crc)
 {
     return (crc >> 15 | crc << 17) + 0xa282ead8u;
@@ -25,7 +25,7 @@ static inline uint32_t leat_crc32c_unmask(uint32_t masked)
     return r >> 17 | r << 15;
 }
 
-/* The form without special instructions; for tests, and for processors that have none. */
+/* The form without CRC instructions; for tests, and for processors that have none. */
 uint32_t leat_crc32c_portable(uint32_t crc, const void *bytes, size_t n);
 
 #endif

@@ -1,4 +1,4 @@
-/* dir.c -- directories, names in paths, and what the system's error numbers mean. */
+/* dir.c -- directories, parts of paths, and status codes of the system's error numbers. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "core/alloc.h"
 #include "io/file.h"
 
-/* TensorFlow's codes, for what file systems say. */
+/* TensorFlow's codes for errors of the file system. */
 leat_code leat_errno_code(int err)
 {
     switch (err) {
@@ -85,7 +85,8 @@ char *leat_path_dir(const char *path)
 leat_status leat_dir_make(const char *path)
 {
     struct stat st;
-    if (!*path || stat(path, &st) == 0) /* what is in the way is said by whoever needs it */
+    /* a file at this path is reported by the call that needs a directory there. */
+    if (!*path || stat(path, &st) == 0)
         return NULL;
     char *above = leat_path_dir(path);
     leat_status s = strcmp(above, path) != 0 ? leat_dir_make(above) : NULL;
@@ -101,7 +102,8 @@ leat_status leat_dir_sync(const char *path)
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return leat_file_error(path, errno);
-    int err = fsync(fd) != 0 && errno != EINVAL ? errno : 0; /* some file systems cannot */
+    /* EINVAL: the file system cannot sync directories. */
+    int err = fsync(fd) != 0 && errno != EINVAL ? errno : 0;
     close(fd);
     return err ? leat_file_error(path, err) : NULL;
 }

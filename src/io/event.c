@@ -30,7 +30,7 @@ leat_status leat_event_writer_open(const char *dir, const char *suffix, leat_eve
     gethostname(host, sizeof(host) - 1);
     leat_record_writer *records;
     leat_status s;
-    int again = 0; /* a file is nobody else's: two writers in one second have two names */
+    int again = 0; /* two writers in the same second get different names */
     do {
         leat_strbuf path = {0};
         leat_strbuf_printf(&path, "%s/events.out.tfevents.%010lld.%s%s", dir, (long long)time(NULL),

@@ -5,14 +5,14 @@
 #include <leat/io.h>
 #include "proto/event.pb-c.h"
 
-typedef struct leat_event_writer leat_event_writer; /* one thread at a time */
+typedef struct leat_event_writer leat_event_writer; /* to be used by one thread at a time */
 /* A new file events.out.tfevents.<seconds>.<host><suffix> in dir, which is made if need be. */
 leat_status leat_event_writer_open(const char *dir, const char *suffix,
                                    leat_event_writer **out) LEAT_MUST_CHECK;
 const char *leat_event_writer_path(const leat_event_writer *w);
-/* wall_time 0: now. */
+/* wall_time 0: the current time. */
 leat_status leat_event_write(leat_event_writer *w, Leat__Event *e) LEAT_MUST_CHECK;
-/* The bytes of an Event message. */
+/* Writes the bytes of an Event message. */
 leat_status leat_event_write_bytes(leat_event_writer *w, const void *bytes,
                                    size_t n) LEAT_MUST_CHECK;
 leat_status leat_event_flush(leat_event_writer *w) LEAT_MUST_CHECK;

@@ -8,7 +8,7 @@
 
 struct leat_event_reader {
     leat_record_reader *records;
-    Leat__Event *message; /* that `event` shows */
+    Leat__Event *message; /* the message that the fields of `event` point into */
     leat_event_record event;
     leat_summary_value *values;
     leat_strbuf text;

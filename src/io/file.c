@@ -15,9 +15,10 @@
 #include "core/alloc.h"
 
 enum {
-    BUFFER = 64 * 1024,      /* small writes are gathered */
-    EAGER = 8 * 1024 * 1024, /* bytes after which the disk is told to begin */
-    AT_ONCE = 1 << 30,       /* bytes of one system call, which takes up to 2 GB */
+    BUFFER = 64 * 1024, /* bytes of small writes that are gathered */
+    /* Bytes after which the kernel is asked to start writing them to the disk. */
+    EAGER = 8 * 1024 * 1024,
+    AT_ONCE = 1 << 30, /* bytes of one system call, which can write up to 2 GB */
 };
 
 struct leat_file {
@@ -29,8 +30,8 @@ struct leat_file {
 struct leat_new_file {
     int fd;
     char *path, *temp;
-    int64_t size; /* written, gathered bytes included */
-    int64_t told; /* bytes that the disk was told to write */
+    int64_t size;    /* bytes written, gathered bytes included */
+    int64_t flushed; /* bytes that the kernel was asked to write to the disk */
     size_t gathered;
     char buffer[BUFFER];
 };
@@ -146,7 +147,7 @@ leat_status leat_new_file_open(const char *path, leat_new_file **out)
     f->fd = fd;
     f->path = leat_xstrdup(path);
     f->temp = temp;
-    f->size = f->told = 0;
+    f->size = f->flushed = 0;
     f->gathered = 0;
     *out = f;
     return NULL;
@@ -189,11 +190,12 @@ leat_status leat_new_file_write(leat_new_file *f, const void *bytes, size_t n)
         memcpy(f->buffer + f->gathered, bytes, n);
         f->gathered += n;
     }
-    if (f->size - f->told >= EAGER) { /* while the next bytes are made, so that sync waits less */
+    /* The disk writes while the caller makes the next bytes, so that fsync waits less. */
+    if (f->size - f->flushed >= EAGER) {
 #ifdef SYNC_FILE_RANGE_WRITE
-        sync_file_range(f->fd, f->told, f->size - f->told, SYNC_FILE_RANGE_WRITE);
+        sync_file_range(f->fd, f->flushed, f->size - f->flushed, SYNC_FILE_RANGE_WRITE);
 #endif
-        f->told = f->size;
+        f->flushed = f->size;
     }
     return NULL;
 }

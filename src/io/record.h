@@ -1,4 +1,4 @@
-/* record.h -- records from the inside: for event files. */
+/* record.h -- internal functions of records; for event files. */
 #ifndef LEAT_IO_RECORD_H
 #define LEAT_IO_RECORD_H
 
@@ -8,7 +8,7 @@
 leat_status leat_record_writer_create(const char *path, leat_record_form form,
                                       leat_record_writer **out) LEAT_MUST_CHECK;
 const char *leat_record_writer_path(const leat_record_writer *w);
-/* Bytes at hand instead of a file, borrowed; for tests. */
+/* Reads from memory, which is borrowed, instead of a file; for tests. */
 leat_record_reader *leat_record_reader_over(const void *bytes, size_t n, leat_record_form form);
 
 #endif

@@ -1,5 +1,5 @@
-/* record_read.c -- TFRecord files: length, its CRC, bytes, their CRC. What a length says is read
- * piece by piece, so that a wrong one does not ask for memory that the file cannot fill. */
+/* record_read.c -- TFRecord files: length, its CRC, bytes, their CRC. A record is read piece by
+ * piece, so that a wrong length does not allocate more memory than the file can fill. */
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -14,18 +14,18 @@
 enum { BUFFER = 256 * 1024, HEADER = 12, FOOTER = 4 };
 
 struct leat_record_reader {
-    leat_file *file;            /* or */
-    const unsigned char *bytes; /* at hand */
-    int64_t size, at;           /* of what is stored, and how far it was read */
+    leat_file *file;            /* set when reading from a file */
+    const unsigned char *bytes; /* set when reading from memory */
+    int64_t size, at; /* size of the stored bytes, and the position of the next to be read */
     leat_record_form form;
-    uint64_t offset; /* of the next record, uncompressed */
+    uint64_t offset; /* position of the next record in the uncompressed data */
     leat_strbuf record;
     z_stream z;
-    bool z_open, z_end;              /* a member has ended; more may follow */
-    unsigned char *buffer, *p, *end; /* stored bytes that were read but not used */
+    bool z_open, z_end;              /* z_end: a gzip member has ended; another may follow */
+    unsigned char *buffer, *p, *end; /* stored bytes that were read but not decompressed */
 };
 
-/* More stored bytes into the buffer; false in *more at the end. */
+/* Reads more stored bytes into the buffer; sets *more to false at the end. */
 static leat_status fill(leat_record_reader *r, bool *more)
 {
     int64_t n = r->size - r->at < BUFFER ? r->size - r->at : BUFFER;
@@ -44,7 +44,7 @@ static leat_status fill(leat_record_reader *r, bool *more)
 
 static leat_status inflate_some(leat_record_reader *r, unsigned char *to, size_t n, size_t *got)
 {
-    if (r->z_end) { /* files may be put together of several */
+    if (r->z_end) { /* a file may consist of several members */
         if (inflateReset(&r->z) != Z_OK)
             return leat_error(INTERNAL, "inflate failed");
         r->z_end = false;
@@ -96,7 +96,8 @@ static leat_status begin_inflate(leat_record_reader *r)
     return NULL;
 }
 
-/* Plain files begin with a length and its CRC; others with gzip's or zlib's mark. */
+/* A plain file begins with a length and its CRC; compressed ones with gzip's or zlib's magic
+ * bytes. */
 static leat_status find_form(leat_record_reader *r)
 {
     bool more;
@@ -164,7 +165,7 @@ void leat_record_reader_free(leat_record_reader *r)
     free(r);
 }
 
-/* n bytes and the CRC behind them into the record, which then has just the n. */
+/* Reads n bytes and the CRC after them, and checks it; the record then has these n bytes. */
 static leat_status read_checked(leat_record_reader *r, uint64_t n, uint64_t offset)
 {
     LEAT_REQUIRE(n <= (uint64_t)INT64_MAX - FOOTER, DATA_LOSS, "record size too large");

@@ -1,5 +1,6 @@
-/* record_write.c -- TFRecord files, plain or compressed. Records are gathered and written together;
- * what a full disk cut off is cut back to the last whole record. */
+/* record_write.c -- writing TFRecord files, plain or compressed. Records are gathered and written
+ * together; after a write that failed half-way (a full disk), the file is truncated to the last
+ * whole record. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ enum {
 struct leat_record_writer {
     int fd;
     char *path;
-    int64_t size; /* of the file: whole records, or what was compressed of them */
+    int64_t size; /* size of the file: whole records, or their compressed form */
     leat_strbuf gathered;
     z_stream z;
     bool compressed;
@@ -107,7 +108,8 @@ static leat_status write_gathered(leat_record_writer *w)
             continue;
         if (put < 0) {
             leat_status s = leat_file_error(w->path, errno);
-            if (ftruncate(w->fd, w->size) != 0) /* readers see the end as cut off, and say so */
+            /* Readers report the end of the file as truncated. */
+            if (ftruncate(w->fd, w->size) != 0)
                 s = leat_status_suffix(s, " (and the file could not be cut back)");
             return s;
         }

@@ -88,7 +88,7 @@ bool leat_slice_intersect(const leat_slice *a, const leat_slice *b, leat_slice *
     return true;
 }
 
-/* A part laid out in memory: where it begins in the whole, and bytes from one index to the next. */
+/* The memory layout of a part: its start in the whole tensor, and the strides in bytes. */
 typedef struct layout {
     int64_t start[LEAT_MAX_RANK], stride[LEAT_MAX_RANK];
 } layout;
@@ -125,7 +125,7 @@ leat_status leat_slice_copy(leat_dtype t, const leat_shape *whole, const leat_sl
         q += (start - b.start[d]) * b.stride[d];
     }
     int64_t at[LEAT_MAX_RANK] = {0};
-    int64_t row = rank ? n.dim[rank - 1] : 1; /* elements side by side */
+    int64_t row = rank ? n.dim[rank - 1] : 1; /* number of contiguous elements */
     for (;;) {
         LEAT_TRY(leat_elements_copy(t, q, p, row));
         int d = rank - 2;

@@ -16,15 +16,15 @@ typedef struct leat_slice {
 leat_slice leat_slice_all(int rank);
 bool leat_slice_equal(const leat_slice *a, const leat_slice *b);
 leat_text leat_slice_text(const leat_slice *s); /* "0,5:-" */
-/* The shape of the part of a tensor of this shape; INTERNAL if there is no such part. */
+/* The shape of the part of a tensor of this shape; INTERNAL if the part does not fit the shape. */
 leat_status leat_slice_shape(const leat_slice *s, const leat_shape *whole,
                              leat_shape *out) LEAT_MUST_CHECK;
-/* True if the part is the whole. */
+/* True if the part is the whole tensor. */
 bool leat_slice_is_all(const leat_slice *s, const leat_shape *whole);
-/* What two parts share; false if nothing. */
+/* The intersection of two parts; false if it is empty. */
 bool leat_slice_intersect(const leat_slice *a, const leat_slice *b, leat_slice *out);
 
-/* "10 4 0,5:-": the shape of the whole, then the part. */
+/* "10 4 0,5:-": the shape of the whole tensor, then the part. */
 leat_status leat_slice_parse(const char *text, size_t n, leat_shape *whole, leat_slice *slice,
                              leat_shape *part) LEAT_MUST_CHECK;
 
@@ -34,7 +34,8 @@ Leat__TensorSliceProto *leat_slice_to_proto(const leat_slice *s);
 /* Adds the key of a part: TensorFlow's ordered code of 0, the name, the rank and the extents. */
 void leat_slice_key(const char *name, size_t n, const leat_slice *s, leat_strbuf *out);
 
-/* Copies what two parts of one tensor share, from one to the other. Both slices fit the whole. */
+/* Copies the intersection of two parts of one tensor from one to the other. Both slices fit the
+ * whole tensor. */
 leat_status leat_slice_copy(leat_dtype t, const leat_shape *whole, const leat_slice *from,
                             const void *src, const leat_slice *to, void *dst) LEAT_MUST_CHECK;
 

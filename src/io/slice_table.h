@@ -1,5 +1,5 @@
 /* slice_table.h -- checkpoints of the first format (V1): tables whose values are the tensors
- * themselves, as messages. The entry "" says which slices of which tensors there are. */
+ * themselves, as messages. The entry "" lists the slices of all tensors. */
 #ifndef LEAT_IO_SLICE_TABLE_H
 #define LEAT_IO_SLICE_TABLE_H
 
@@ -9,18 +9,18 @@
 /* ---- Reading: one file, or all that a pattern with * and ? names ---- */
 typedef struct leat_slice_reader leat_slice_reader;
 leat_status leat_slice_reader_open(const char *pattern, leat_slice_reader **out) LEAT_MUST_CHECK;
-/* The same for the bytes of one file, taken even on failure; for tests. */
+/* The same from the bytes of one file, which are taken even on failure; for tests. */
 leat_status leat_slice_reader_parse(char *bytes, size_t n, leat_slice_reader **out) LEAT_MUST_CHECK;
 void leat_slice_reader_free(leat_slice_reader *r); /* of NULL does nothing */
 bool leat_slice_reader_has(const leat_slice_reader *r, const char *name, size_t n,
                            leat_dtype *dtype, leat_shape *shape);
-/* Gives the part of a tensor that is there. */
+/* Gives a part of a tensor of the checkpoint. */
 leat_status leat_slice_reader_read(const leat_slice_reader *r, const char *name, size_t n,
                                    const leat_slice *slice, leat_tensor **out) LEAT_MUST_CHECK;
-/* Tensor i by name; NULL when there are no more. */
+/* The name of tensor i; NULL when there are no more. */
 const char *leat_slice_reader_name(const leat_slice_reader *r, size_t i);
 
-/* ---- Writing: {0} is a new one ---- */
+/* ---- Writing: {0} is an empty writer ---- */
 typedef struct leat_slice_writer {
     Leat__SavedTensorSlices *meta;
     struct leat_slice_record {
@@ -31,7 +31,7 @@ typedef struct leat_slice_writer {
 leat_status leat_slice_writer_add(leat_slice_writer *w, const char *name, size_t n,
                                   const leat_shape *whole, const leat_slice *slice,
                                   const leat_tensor *t) LEAT_MUST_CHECK;
-/* The file is there, wholly or not at all. */
+/* Writes the file, which appears complete or not at all. */
 leat_status leat_slice_writer_finish(leat_slice_writer *w, const char *path) LEAT_MUST_CHECK;
 void leat_slice_writer_release(leat_slice_writer *w);
 

@@ -15,7 +15,7 @@
 
 typedef struct stored {
     leat_slice slice;
-    size_t table; /* in which it is */
+    size_t table; /* index of the table that has it */
 } stored;
 
 typedef struct tensor {
@@ -84,7 +84,7 @@ static leat_status add_tensor(leat_slice_reader *r, size_t table, const Leat__Sa
     return NULL;
 }
 
-/* What the table at the end of r->tables holds. */
+/* Adds the contents of the last of r->tables. */
 static leat_status add_table(leat_slice_reader *r, const char *path)
 {
     size_t at = r->n_tables - 1;
@@ -176,7 +176,7 @@ bool leat_slice_reader_has(const leat_slice_reader *r, const char *name, size_t 
     return true;
 }
 
-/* How many values a message has for a dtype. */
+/* The number of values that a message has for a dtype. */
 static size_t values(const Leat__TensorProto *p, leat_dtype t)
 {
     switch (t) {
@@ -211,7 +211,7 @@ static size_t values(const Leat__TensorProto *p, leat_dtype t)
     }
 }
 
-/* A slice as it is stored. */
+/* Reads a stored slice. */
 static leat_status read_stored(const leat_slice_reader *r, const tensor *t, const stored *at,
                                leat_tensor **out)
 {

@@ -34,7 +34,7 @@ static Leat__SavedSliceMeta *add_meta(leat_slice_writer *w, const char *name, si
     return t;
 }
 
-/* Just the values: dtype and shape are said elsewhere. */
+/* Writes the values only: dtype and shape are in the entry "". */
 static leat_status fill(Leat__TensorProto *p, const leat_tensor *t)
 {
     size_t bytes = (size_t)t->count * leat_element_size(t->dtype);
@@ -132,7 +132,7 @@ leat_status leat_slice_writer_finish(leat_slice_writer *w, const char *path)
         leat_table_add(&table, "", 0, meta.s, meta.n);
     for (size_t i = 0; i < w->n && !s; i++) {
         struct leat_slice_record *r = &w->records[i];
-        if (i == 0 || by_key(r - 1, r) != 0) /* of two alike the first counts */
+        if (i == 0 || by_key(r - 1, r) != 0) /* of two with the same key the first is kept */
             leat_table_add(&table, r->key.s, r->key.n, r->value.s, r->value.n);
     }
     if (!s) {

@@ -6,7 +6,8 @@
 #include "io/slice.h"
 #include "proto/field.h"
 
-/* A number that is all of the text, as TensorFlow's safe_strto64: blanks around it do not count. */
+/* Parses a number that is all of the text, like TensorFlow's safe_strto64: surrounding blanks are
+ * ignored. */
 static bool number(const char *text, size_t n, int64_t *out)
 {
     while (n && strchr(" \t\n\v\f\r", *text))
@@ -42,7 +43,7 @@ static leat_status parse_extent(const char *p, size_t n, const char *all, int n_
     int64_t start = 0, length = -1;
     if (n != 1 || *p != '-') {
         const char *end = p + n;
-        while (p < end && *p == ',') /* as TensorFlow: empty pieces do not count */
+        while (p < end && *p == ',') /* like TensorFlow, ignores empty pieces */
             p++;
         size_t a = piece(p, end, ',');
         const char *q = p + a;
@@ -133,7 +134,7 @@ Leat__TensorSliceProto *leat_slice_to_proto(const leat_slice *s)
     return p;
 }
 
-/* ---- Ordered code: bytes that sort as what they stand for ---- */
+/* ---- Ordered code: an encoding whose bytes sort like the encoded values ---- */
 static void put_string(leat_strbuf *out, const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -146,7 +147,7 @@ static void put_string(leat_strbuf *out, const char *s, size_t n)
     leat_strbuf_add(out, "\0\1", 2);
 }
 
-/* A byte for how many follow, then these, highest first. */
+/* One byte with the number of bytes that follow, then these, highest first. */
 static void put_unsigned(leat_strbuf *out, uint64_t v)
 {
     char n = 0;
@@ -157,8 +158,8 @@ static void put_unsigned(leat_strbuf *out, uint64_t v)
         leat_strbuf_putc(out, (char)(v >> 8 * n));
 }
 
-/* The length in bytes stands in the highest bits, as many ones as bytes (zeros for numbers below
- * 0), then the number in what is left, sign included. */
+/* The number of bytes is in the highest bits: as many ones as bytes (zeros for negative numbers),
+ * then the number in the remaining bits, with its sign. */
 static void put_signed(leat_strbuf *out, int64_t v)
 {
     uint64_t magnitude = v < 0 ? ~(uint64_t)v : (uint64_t)v;

@@ -1,6 +1,6 @@
-/* snappy.c -- a stream is the size of what it stands for, then elements: literals, and copies of
- * what was decoded before. A tag's low two bits tell which. No element may read or write outside.
- * (The format: google/snappy, format_description.txt.) */
+/* snappy.c -- a stream is the decoded size, then elements: literals, and copies of bytes that were
+ * decoded before. The low two bits of an element's tag give its kind. No element may read or write
+ * out of bounds. (The format: google/snappy, format_description.txt.) */
 #include "io/snappy.h"
 
 #include "io/coding.h"
@@ -61,7 +61,8 @@ static bool copy(stream *s, unsigned tag)
     }
     if (offset == 0 || offset > s->done || length > s->size - s->done)
         return false;
-    for (; length; length--, s->done++) /* byte by byte: the two may overlap, and mean to */
+    /* Byte by byte: source and destination may overlap, which repeats a pattern. */
+    for (; length; length--, s->done++)
         s->out[s->done] = s->out[s->done - offset];
     return true;
 }

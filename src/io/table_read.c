@@ -1,6 +1,6 @@
-/* table_read.c -- tables into memory. Every offset and length is checked against what is there, and
- * what keys and blocks grow to is bounded by the size of the file, so that a small file cannot ask
- * for much memory. */
+/* table_read.c -- reads tables into memory. Every offset and length is checked against the size of
+ * the file, and the memory for keys and decompressed blocks is limited by that size, so that a
+ * small file cannot use much memory. */
 #include <stdlib.h>
 
 #include "core/alloc.h"
@@ -13,13 +13,13 @@
 enum {
     FOOTER = 48, /* two handles of up to 20 bytes, padding, and the magic number */
     TRAILER = 5, /* of a block: its compression and its CRC */
-    GROWTH = 64, /* bytes in memory for each byte of the file, at most: Snappy reaches 21 */
+    GROWTH = 64, /* limit of bytes in memory for each byte of the file: Snappy reaches 21 */
 };
 static const uint64_t magic = UINT64_C(0xdb4775248b80fb57);
 
 typedef struct block {
     const unsigned char *p;
-    size_t n; /* of entries, without the restarts */
+    size_t n; /* bytes of entries, without the restarts */
 } block;
 
 static leat_status take_memory(leat_table *t, size_t n)
@@ -64,7 +64,7 @@ static leat_status read_block(leat_table *t, uint64_t offset, uint64_t size, blo
     return NULL;
 }
 
-/* The next entry of a block; its key is put together in `key`. */
+/* Reads the next entry of a block; its key is assembled in `key`. */
 static bool next_entry(block *b, leat_strbuf *key, const unsigned char **value, size_t *n_value)
 {
     const unsigned char *end = b->p + b->n, *p = b->p;
@@ -116,11 +116,12 @@ static leat_status read_all(leat_table *t, leat_strbuf *index_key, leat_strbuf *
                  "not an sstable (bad magic number)");
     const unsigned char *p = end - FOOTER;
     uint64_t offset, size;
-    for (int i = 0; i < 2; i++) /* of the block of blocks that nobody uses, then of the index */
+    /* Handles of the metaindex block, which is not used, and of the index block. */
+    for (int i = 0; i < 2; i++)
         LEAT_REQUIRE(leat_get_varint(&p, end - 8, &offset) && leat_get_varint(&p, end - 8, &size),
                      DATA_LOSS, "bad block handle");
     block index, b;
-    uint64_t behind = 0; /* blocks come one after the other: none is read twice */
+    uint64_t behind = 0; /* blocks must be in ascending order, so that none is read twice */
     LEAT_TRY(read_block(t, offset, size, &index));
     while (index.n) {
         const unsigned char *handle;

@@ -41,7 +41,7 @@ static void block_add(leat_block_writer *b, const char *key, size_t n_key, const
     b->since++;
 }
 
-/* Writes the block with its restarts and trailer, and begins the next. */
+/* Writes the block with its restarts and trailer, and starts the next one. */
 static void write_block(leat_table_writer *w, leat_block_writer *b, uint64_t *offset,
                         uint64_t *size)
 {
@@ -65,7 +65,7 @@ static void flush(leat_table_writer *w)
     w->pending = 1;
 }
 
-/* The index entry of the last block, under w->last_key. */
+/* Adds the index entry of the last block, with the key w->last_key. */
 static void add_handle(leat_table_writer *w)
 {
     leat_strbuf handle = {0};
@@ -76,7 +76,7 @@ static void add_handle(leat_table_writer *w)
     w->pending = 0;
 }
 
-/* A short key that is not below last and is below next. */
+/* A short key k with last <= k < next. */
 static void shorten_below(leat_strbuf *last, const char *next, size_t n)
 {
     size_t i = 0;
@@ -91,7 +91,7 @@ static void shorten_below(leat_strbuf *last, const char *next, size_t n)
     }
 }
 
-/* A short key that is above last. */
+/* A short key k with k >= last. */
 static void shorten_above(leat_strbuf *last)
 {
     for (size_t i = 0; i < last->n; i++)
@@ -135,7 +135,7 @@ void leat_table_finish(leat_table_writer *w)
         begin(w);
     flush(w);
     uint64_t meta_offset, meta_size, offset, size;
-    write_block(w, &w->data, &meta_offset, &meta_size); /* an empty one, for what there may be */
+    write_block(w, &w->data, &meta_offset, &meta_size); /* an empty metaindex block */
     if (w->pending) {
         shorten_above(&w->last_key);
         add_handle(w);

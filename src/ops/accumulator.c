@@ -1,7 +1,7 @@
-/* accumulator.c -- accumulators of gradients: they sum what is applied to them, dense or rows of
- * it, and give the mean or the sum once enough came. What was computed from variables of an older
- * step than the accumulator's is dropped. The ops whose names begin with "_" are Leat's own: they
- * tell a worker what became of its gradients. */
+/* accumulator.c -- accumulators of gradients: they sum gradients that are applied to them, dense or
+ * rows, and give the mean or the sum once there are enough. A gradient whose step is before the
+ * accumulator's is dropped. The ops whose names begin with "_" are Leat's own: they tell a worker
+ * whether its gradients were dropped. */
 #include <leat/extend.h>
 
 static leat_status pair_shape(leat_infer *c)
@@ -10,7 +10,7 @@ static leat_status pair_shape(leat_infer *c)
     return NULL;
 }
 
-/* Input 1, a step or a number, is a scalar; so is what comes out, if it is known. */
+/* Input 1, a step or a number, is a scalar; so is the output, if its shape is known. */
 static leat_status scalar_in_shape(leat_infer *c)
 {
     leat_shape unused;
@@ -23,7 +23,7 @@ static leat_status try_apply_shape(leat_infer *c)
     return leat_shape_scalar(c);
 }
 
-/* The declared shape of the accumulator, where it is in the same graph. */
+/* The declared shape of the accumulator, if it is in the same graph. */
 static leat_status take_shape(leat_infer *c)
 {
     LEAT_TRY(scalar_in_shape(c));
@@ -42,7 +42,7 @@ static leat_status sparse_take_shape(leat_infer *c)
     "dtype: numbertype; shape: shape; container: string = ''; shared_name: string = ''; "          \
     "reduction_type: {'MEAN', 'SUM'} = 'MEAN'"
 
-/* The form with references and the one with resource handles. */
+/* The form for references and the form for resource handles. */
 #define ON_ACCUMULATOR(op, in, out, how, fn)                                                       \
     {.name = op,                                                                                   \
      .inputs = "handle: Ref(string)" in,                                                           \

@@ -3,7 +3,7 @@
 #include <leat/extend.h>
 #include <leat/nn.h>
 
-/* dy flows through the op `with`, made from dy and the op's output. */
+/* The gradient is the op `with`, applied to dy and the op's output. */
 static leat_status by_output(leat_grad *g, const char *with)
 {
     return leat_grad_in(g, 0, LEAT_OP2(with, leat_grad_out(g, 0), leat_grad_output(g, 0)));
@@ -43,7 +43,7 @@ static leat_status softsign_grad(leat_grad *g)
 
 /* ---- Second derivatives: of f(dy, x), where x may also be the output ---- */
 
-/* Piecewise linear: x has no share. */
+/* The op is piecewise linear: the gradient with respect to x is zero. */
 static leat_status relu6_grad_grad(leat_grad *g)
 {
     leat_out x = leat_grad_input(g, 1);
@@ -78,30 +78,30 @@ static leat_status softplus_grad_grad(leat_grad *g)
 }
 
 #define FLOATS "{half, bfloat16, float, double}"
-#define UNARY(op, types, gradient)                                                                 \
+#define UNARY(op, types, gradient, f)                                                              \
     {                                                                                              \
         .name = op, .inputs = "features: T", .outputs = "activations: T", .attrs = types,          \
-        .shape = leat_shape_unchanged, .grad = gradient                                            \
+        .shape = leat_shape_unchanged, .grad = gradient, .flags = f                                \
     }
-#define BINARY(op, second, types, gradient)                                                        \
+#define BINARY(op, second, types, gradient, f)                                                     \
     {                                                                                              \
         .name = op, .inputs = "gradients: T, " second ": T", .outputs = "backprops: T",            \
-        .attrs = types, .shape = leat_shape_merged, .grad = gradient                               \
+        .attrs = types, .shape = leat_shape_merged, .grad = gradient, .flags = f                   \
     }
 #define ALPHA "alpha: float = 0.2; T: " FLOATS " = DT_FLOAT"
 
 const leat_op_def leat_ops_activation[] = {
-    UNARY("Relu6", "T: realnumbertype", relu6_grad),
-    BINARY("Relu6Grad", "features", "T: realnumbertype", relu6_grad_grad),
-    UNARY("Elu", "T: " FLOATS, elu_grad),
-    BINARY("EluGrad", "outputs", "T: " FLOATS, exponential_grad_grad),
-    UNARY("Selu", "T: " FLOATS, selu_grad),
-    BINARY("SeluGrad", "outputs", "T: " FLOATS, exponential_grad_grad),
-    UNARY("LeakyRelu", ALPHA, leaky_relu_grad),
-    BINARY("LeakyReluGrad", "features", ALPHA, leaky_relu_grad_grad),
-    UNARY("Softplus", "T: " FLOATS, softplus_grad),
-    BINARY("SoftplusGrad", "features", "T: " FLOATS, softplus_grad_grad),
-    UNARY("Softsign", "T: " FLOATS, softsign_grad),
-    BINARY("SoftsignGrad", "features", "T: " FLOATS, leat_grad_missing),
+    UNARY("Relu6", "T: realnumbertype", relu6_grad, LEAT_OP_CWISE),
+    BINARY("Relu6Grad", "features", "T: realnumbertype", relu6_grad_grad, LEAT_OP_CWISE),
+    UNARY("Elu", "T: " FLOATS, elu_grad, LEAT_OP_CWISE),
+    BINARY("EluGrad", "outputs", "T: " FLOATS, exponential_grad_grad, LEAT_OP_CWISE),
+    UNARY("Selu", "T: " FLOATS, selu_grad, LEAT_OP_CWISE),
+    BINARY("SeluGrad", "outputs", "T: " FLOATS, exponential_grad_grad, LEAT_OP_CWISE),
+    UNARY("LeakyRelu", ALPHA, leaky_relu_grad, 0),
+    BINARY("LeakyReluGrad", "features", ALPHA, leaky_relu_grad_grad, 0),
+    UNARY("Softplus", "T: " FLOATS, softplus_grad, LEAT_OP_CWISE),
+    BINARY("SoftplusGrad", "features", "T: " FLOATS, softplus_grad_grad, LEAT_OP_CWISE),
+    UNARY("Softsign", "T: " FLOATS, softsign_grad, LEAT_OP_CWISE),
+    BINARY("SoftsignGrad", "features", "T: " FLOATS, leat_grad_missing, LEAT_OP_CWISE),
     {0},
 };

@@ -1,4 +1,4 @@
-/* arg_reduce.c -- where the greatest or least element along a dimension is: ArgMax, ArgMin. */
+/* arg_reduce.c -- the index of the greatest or least element along a dimension: ArgMax, ArgMin. */
 #include <leat/extend.h>
 
 static leat_status arg_shape(leat_infer *c)

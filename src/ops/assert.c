@@ -1,4 +1,4 @@
-/* assert.c -- Assert, Print and PrintV2: ops that tell what tensors hold. */
+/* assert.c -- Assert, Print and PrintV2: ops that print the values of tensors. */
 #include <leat/extend.h>
 #include <leat/ops.h>
 

@@ -51,7 +51,7 @@ static leat_status bias_v1_grad(leat_grad *g)
     return leat_grad_in(g, 1, leat_sum(dy, axes));
 }
 
-/* The gradient of a sum: spread over what was summed. */
+/* The gradient of BiasAddGrad, which is a sum: broadcast over the dimensions that were summed. */
 static leat_status bias_grad_grad(leat_grad *g)
 {
     leat_graph *graph = leat_grad_graph(g);
@@ -72,7 +72,8 @@ const leat_op_def leat_ops_bias[] = {
      .outputs = "output: T",
      .attrs = FORMAT,
      .shape = bias_shape,
-     .grad = bias_grad},
+     .grad = bias_grad,
+     .role = LEAT_ROLE_BIAS_ADD},
     {.name = "BiasAddV1",
      .inputs = "value: T, bias: T",
      .outputs = "output: T",

@@ -22,7 +22,7 @@ static leat_status broadcast_to_shape(leat_infer *c)
     return NULL;
 }
 
-/* dy is summed over the dims along which x was repeated. */
+/* dy is summed over the dimensions along which x was repeated. */
 static leat_status broadcast_to_grad(leat_grad *g)
 {
     leat_out shape = leat_grad_input(g, 1);
@@ -51,7 +51,7 @@ static leat_status tile_shape(leat_infer *c)
     return NULL;
 }
 
-/* Each dim of dy is taken apart into (multiple, dim), and summed over the multiples. */
+/* Each dimension of dy is split into (multiple, dim), and summed over the multiples. */
 static leat_status tile_grad(leat_grad *g)
 {
     leat_graph *graph = leat_grad_graph(g);

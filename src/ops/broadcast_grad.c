@@ -1,15 +1,17 @@
-/* broadcast_grad.c -- what was repeated going forward is summed going back.
+/* broadcast_grad.c -- the gradient of an input that was broadcast is the sum over the dimensions
+ * along which it was repeated.
  *
- * What the static shapes say is used first, dimension by dimension: most often no sum is needed at
- * all, or its axes are constants. Otherwise BroadcastGradientArgs finds the axes in each step.
+ * If the static shapes determine the axes, which is the usual case, no sum is needed or its axes
+ * are constants. Otherwise BroadcastGradientArgs computes the axes in each step.
  */
 #include "ops/broadcast_grad.h"
 
 #include "core/buffer.h"
 
-/* Which dimensions of the output x was repeated along, next to an input of shape y. False if that
- * depends on sizes that are not known. Summing along a dimension of size 1 changes nothing, so a
- * dimension that x lacks, or has as 1, may be listed whatever y's is. */
+/* The dimensions of the output along which x was repeated, if the other input has the shape y.
+ * False if they depend on sizes that are not known. Summing along a dimension of size 1 changes
+ * nothing, so a dimension that x does not have, or that has size 1 in x, may be listed whatever y's
+ * size is. */
 static bool static_axes(const leat_shape *x, const leat_shape *y, int64_t *axes, int *n)
 {
     if (x->rank < 0 || y->rank < 0)

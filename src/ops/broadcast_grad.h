@@ -6,7 +6,7 @@
 #include <leat/ops.h>
 
 /* Sets the gradients of inputs 0 and 1 to dx and dy, which have the output's shape: each is summed
- * over the dimensions along which its input was repeated. A node of NULL: no gradient. */
+ * over the dimensions along which its input was repeated. A NULL node: no gradient. */
 leat_status leat_grad_broadcast(leat_grad *g, leat_out dx, leat_out dy) LEAT_MUST_CHECK;
 
 #endif

@@ -15,8 +15,13 @@ static leat_status cast_grad(leat_grad *g)
     return leat_grad_in(g, 0, leat_cast(dy, leat_dtype_base(leat_out_dtype(x))));
 }
 
-/* From larger elements to smaller ones a dimension is added at the end, and the other way one is
- * taken away. */
+static leat_status cast_value(leat_infer *c, int i, leat_shape *out)
+{
+    return leat_infer_known(c, 0, out);
+}
+
+/* If elements become smaller a dimension is added at the end; if they become larger the last one is
+ * removed. */
 static leat_status bitcast_shape(leat_infer *c)
 {
     const leat_node *n = leat_infer_node(c);
@@ -50,7 +55,8 @@ const leat_op_def leat_ops_cast[] = {
      .outputs = "y: DstT",
      .attrs = "SrcT: type; DstT: type; Truncate: bool = false",
      .shape = leat_shape_unchanged,
-     .grad = cast_grad},
+     .grad = cast_grad,
+     .value = cast_value},
     {.name = "Bitcast",
      .inputs = "input: T",
      .outputs = "output: type",

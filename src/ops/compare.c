@@ -1,8 +1,8 @@
 /* compare.c -- comparisons, which give bools, and the logic of bools. None has a gradient. */
 #include <leat/extend.h>
 
-/* With incompatible_shape_error false, shapes that do not fit give a scalar, and what is not known
- * may turn out not to fit. */
+/* With incompatible_shape_error false, shapes that do not fit give a scalar, and shapes that are
+ * not known may turn out not to fit. */
 static leat_status equality_shape(leat_infer *c)
 {
     if (leat_node_bool(leat_infer_node(c), "incompatible_shape_error"))
@@ -55,7 +55,8 @@ const leat_op_def leat_ops_compare[] = {
      .inputs = "x: bool",
      .outputs = "y: bool",
      .shape = leat_shape_unchanged,
-     .grad = leat_grad_none},
+     .grad = leat_grad_none,
+     .flags = LEAT_OP_INVOLUTION},
     LOGICAL("LogicalAnd"),
     LOGICAL("LogicalOr"),
     {0},

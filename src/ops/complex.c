@@ -9,7 +9,7 @@ static leat_dtype dtype(leat_out x)
     return leat_dtype_base(leat_out_dtype(x));
 }
 
-/* Complex, Real and so on name both their types; one follows from the other. */
+/* Complex, Real and similar ops have two type attributes; one determines the other. */
 static leat_out complex_of(leat_out re, leat_out im)
 {
     const leat_dtype t = dtype(re) == LEAT_DOUBLE ? LEAT_COMPLEX128 : LEAT_COMPLEX64;

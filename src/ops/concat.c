@@ -1,8 +1,9 @@
-/* concat.c -- Concat, ConcatV2, ConcatOffset; Pack, which makes a dim of its own. */
+/* concat.c -- Concat, ConcatV2, ConcatOffset; Pack, which adds a dimension. */
 #include <stdlib.h>
 
 #include <leat/ops.h>
 #include "core/alloc.h"
+#include "graph/graph_int.h"
 #include "ops/infer_util.h"
 
 /* All values have the same rank, which is all that is known without the axis. */
@@ -19,7 +20,7 @@ static leat_status concat_rank(leat_infer *c, int first, int end)
     return NULL;
 }
 
-/* Dims [begin, end) of x agree with those of s, which learns from them. */
+/* Merges dimensions [begin, end) of x into those of s, which must agree. */
 static leat_status merge_dims(const leat_shape *x, int begin, int end, leat_shape *s)
 {
     leat_shape a = leat_shape_make(end - begin, x->dim + begin),
@@ -29,7 +30,7 @@ static leat_status merge_dims(const leat_shape *x, int begin, int end, leat_shap
     return NULL;
 }
 
-/* Values are inputs [first, end), the axis is input `at`. */
+/* Values are inputs [first, end); the axis is input `at`. */
 static leat_status concat_inputs(leat_infer *c, int first, int end, int at)
 {
     leat_shape out = leat_shape_unknown(), s;
@@ -108,8 +109,7 @@ static int64_t *known_sizes(leat_grad *g, int first, int n, int at)
 {
     const leat_node *node = leat_grad_node(g);
     leat_out axis = leat_node_input(node, at);
-    const leat_tensor *t =
-        strcmp(leat_node_op(axis.node), "Const") == 0 ? leat_node_tensor(axis.node, "value") : NULL;
+    const leat_tensor *t = leat_is_const(axis.node) ? leat_node_tensor(axis.node, "value") : NULL;
     if (!t || t->count != 1)
         return NULL;
     int64_t *sizes = leat_new_array(int64_t, n);
@@ -125,7 +125,7 @@ static int64_t *known_sizes(leat_grad *g, int first, int n, int at)
     return sizes;
 }
 
-/* What each value put in is cut out again: by one SplitV where all sizes are known. */
+/* The gradient of each value is its part of dy, taken by one SplitV if all sizes are known. */
 static leat_status cut(leat_grad *g, int first, int n, int at)
 {
     leat_graph *graph = leat_grad_graph(g);
@@ -175,6 +175,35 @@ static leat_status pack_grad(leat_grad *g)
     return NULL;
 }
 
+static leat_status concat_v2_value(leat_infer *c, int out_index, leat_shape *out)
+{
+    leat_shape s = leat_shape();
+    for (int i = 0; i + 1 < leat_infer_inputs(c); i++) {
+        leat_shape part;
+        LEAT_TRY(leat_infer_known(c, i, &part));
+        s = leat_shape_concat(&s, &part, 0);
+        if (s.rank < 0)
+            break;
+    }
+    *out = s;
+    return NULL;
+}
+
+static leat_status pack_value(leat_infer *c, int out_index, leat_shape *out)
+{
+    const int n = leat_infer_inputs(c);
+    if (n > LEAT_MAX_RANK || leat_infer_in(c, 0).rank != 0)
+        return NULL;
+    leat_shape s = leat_shape_unknown_dims(n);
+    for (int i = 0; i < n; i++) {
+        leat_shape one;
+        LEAT_TRY(leat_infer_known(c, i, &one));
+        s.dim[i] = one.rank == 1 ? one.dim[0] : -1;
+    }
+    *out = s;
+    return NULL;
+}
+
 const leat_op_def leat_ops_concat[] = {
     {.name = "Concat",
      .inputs = "concat_dim: int32, values: N * T",
@@ -187,7 +216,8 @@ const leat_op_def leat_ops_concat[] = {
      .outputs = "output: T",
      .attrs = "N: int >= 2; T: type; Tidx: {int32, int64} = DT_INT32",
      .shape = concat_v2_shape,
-     .grad = concat_v2_grad},
+     .grad = concat_v2_grad,
+     .value = concat_v2_value},
     {.name = "ConcatOffset",
      .inputs = "concat_dim: int32, shape: N * int32",
      .outputs = "offset: N * int32",
@@ -199,6 +229,7 @@ const leat_op_def leat_ops_concat[] = {
      .outputs = "output: T",
      .attrs = "N: int >= 1; T: type; axis: int = 0",
      .shape = pack_shape,
-     .grad = pack_grad},
+     .grad = pack_grad,
+     .value = pack_value},
     {0},
 };

@@ -7,8 +7,7 @@ static bool flag(leat_grad *g, const char *name)
     return leat_node_bool(leat_grad_node(g), name);
 }
 
-/* Back, each element gets what came to those that it was added to: the running sum from the other
- * end. */
+/* The gradient of a running sum is the running sum of dy from the other end. */
 static leat_out running_back(leat_grad *g, leat_out d)
 {
     return leat_cumsum(d, leat_grad_input(g, 1), leat_attr_bool("exclusive", flag(g, "exclusive")),
@@ -20,7 +19,7 @@ static leat_status cumsum_grad(leat_grad *g)
     return leat_grad_in(g, 0, running_back(g, leat_grad_out(g, 0)));
 }
 
-/* As TensorFlow's, which divides by x and so wants no zeros in it. */
+/* Like TensorFlow's, which divides by x and so is wrong for zeros. */
 static leat_status cumprod_grad(leat_grad *g)
 {
     leat_out d = leat_mul(leat_grad_output(g, 0), leat_grad_out(g, 0));

@@ -65,7 +65,7 @@ static leat_status squared_difference_grad(leat_grad *g)
     return leat_grad_broadcast(g, dx, leat_grad_wants(g, 1) ? leat_neg(dx) : (leat_out){0});
 }
 
-/* dz goes to x where `first` is true, elsewhere to y. */
+/* dz is x's gradient where `first` is true, and y's elsewhere. */
 static leat_status either_grad(leat_grad *g, leat_out first)
 {
     leat_out dz = leat_grad_out(g, 0), zeros = leat_zeros_like(dz), none = {0};
@@ -83,7 +83,7 @@ static leat_status minimum_grad(leat_grad *g)
     return either_grad(g, leat_less_equal(leat_grad_input(g, 0), leat_grad_input(g, 1)));
 }
 
-/* 1 where x is not 0, of x's type. */
+/* 1 where x is not 0, else 0, in x's dtype. */
 static leat_out not_zero(leat_out x)
 {
     return leat_cast(leat_not_equal(x, leat_scalar_like(x, 0)), leat_dtype_base(leat_out_dtype(x)));
@@ -134,11 +134,13 @@ static leat_status atan2_grad(leat_grad *g)
     return leat_grad_broadcast(g, leat_mul(x, d), leat_mul(leat_neg(y), d));
 }
 
-#define BINARY(op, types, gradient, ...)                                                           \
+#define BINARY_AS(op, types, gradient, f, r)                                                       \
     {                                                                                              \
         .name = op, .inputs = "x: T, y: T", .outputs = "z: T", .attrs = "T: " types,               \
-        .shape = leat_shape_broadcast_binary, .grad = gradient, ##__VA_ARGS__                      \
+        .shape = leat_shape_broadcast_binary, .grad = gradient, .flags = LEAT_OP_CWISE | (f),      \
+        .role = r                                                                                  \
     }
+#define BINARY(op, types, gradient) BINARY_AS(op, types, gradient, 0, LEAT_ROLE_NONE)
 #define REALS "bfloat16, half, float, double"
 #define COMPLEX "complex64, complex128"
 #define MORE "{" REALS ", uint8, int8, uint16, int16, int32, int64, " COMPLEX "}"
@@ -147,18 +149,20 @@ static leat_status atan2_grad(leat_grad *g)
 #define ORDERED "{" REALS ", int32, int64}"
 
 const leat_op_def leat_ops_cwise_binary[] = {
-    BINARY("Add", "{" REALS ", uint8, int8, int16, int32, int64, " COMPLEX ", string}", add_grad),
-    BINARY("AddV2", "{" REALS ", uint8, int8, int16, int32, int64, " COMPLEX "}", add_grad,
-           .flags = LEAT_OP_COMMUTATIVE | LEAT_OP_AGGREGATE),
-    BINARY("Sub", MORE, sub_grad),
-    BINARY("Mul", MORE, mul_grad, .flags = LEAT_OP_COMMUTATIVE),
+    BINARY_AS("Add", "{" REALS ", uint8, int8, int16, int32, int64, " COMPLEX ", string}", add_grad,
+              0, LEAT_ROLE_ADD),
+    BINARY_AS("AddV2", "{" REALS ", uint8, int8, int16, int32, int64, " COMPLEX "}", add_grad,
+              LEAT_OP_COMMUTATIVE | LEAT_OP_AGGREGATE, LEAT_ROLE_ADD),
+    BINARY_AS("Sub", MORE, sub_grad, 0, LEAT_ROLE_SUB),
+    BINARY_AS("Mul", MORE, mul_grad, LEAT_OP_COMMUTATIVE, LEAT_ROLE_MUL),
     BINARY("MulNoNan", FLOATS, mul_no_nan_grad),
-    BINARY("Div", MORE, div_grad),
+    BINARY_AS("Div", MORE, div_grad, 0, LEAT_ROLE_DIV),
     BINARY("DivNoNan", FLOATS, div_no_nan_grad),
     BINARY("FloorDiv", MORE, leat_grad_none),
     BINARY("TruncateDiv", MORE, leat_grad_none),
-    BINARY("RealDiv", MORE, real_div_grad),
-    BINARY("SquaredDifference", FEWER, squared_difference_grad, .flags = LEAT_OP_COMMUTATIVE),
+    BINARY_AS("RealDiv", MORE, real_div_grad, 0, LEAT_ROLE_DIV),
+    BINARY_AS("SquaredDifference", FEWER, squared_difference_grad, LEAT_OP_COMMUTATIVE,
+              LEAT_ROLE_NONE),
     BINARY("Xlogy", FLOATS, xlogy_grad),
     BINARY("Xdivy", FLOATS, xdivy_grad),
     BINARY("Maximum", ORDERED, maximum_grad),
@@ -172,6 +176,7 @@ const leat_op_def leat_ops_cwise_binary[] = {
      .outputs = "z: T",
      .attrs = "T: {" REALS "}",
      .shape = leat_shape_broadcast_binary,
-     .grad = atan2_grad},
+     .grad = atan2_grad,
+     .flags = LEAT_OP_CWISE},
     {0},
 };

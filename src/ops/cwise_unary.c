@@ -3,8 +3,8 @@
 #include <leat/extend.h>
 #include <leat/nn.h>
 
-/* ---- Gradients: X is the input, Y the output, DY what came back. Complex numbers go back
- * conjugated; ReciprocalGrad, SqrtGrad and RsqrtGrad do that themselves. ---- */
+/* ---- Gradients: X is the input, Y the output, DY the output's gradient. For complex numbers the
+ * derivative is conjugated; ReciprocalGrad, SqrtGrad and RsqrtGrad do that themselves. ---- */
 #define X leat_conj(leat_grad_input(g, 0))
 #define Y leat_conj(leat_grad_output(g, 0))
 #define PLAIN_Y leat_grad_output(g, 0)
@@ -95,11 +95,12 @@ GRADIENT2(sigmoid, sigmoid_grad_by_y(DY, A, B), leat_sigmoid_grad(A, DY))
 #define NUMBER "{" REALS ", int32, int64, " COMPLEX "}"
 #define FLOATS "{" REALS ", " COMPLEX "}"
 #define REAL "{" REALS "}"
-#define UNARY(op, types, gradient)                                                                 \
+#define UNARY_AS(op, types, gradient, f)                                                           \
     {                                                                                              \
         .name = op, .inputs = "x: T", .outputs = "y: T", .attrs = "T: " types,                     \
-        .shape = leat_shape_unchanged, .grad = gradient                                            \
+        .shape = leat_shape_unchanged, .grad = gradient, .flags = LEAT_OP_CWISE | (f)              \
     }
+#define UNARY(op, types, gradient) UNARY_AS(op, types, gradient, 0)
 #define TEST(op)                                                                                   \
     {                                                                                              \
         .name = op, .inputs = "x: T", .outputs = "y: bool", .attrs = "T: " REAL,                   \
@@ -108,12 +109,12 @@ GRADIENT2(sigmoid, sigmoid_grad_by_y(DY, A, B), leat_sigmoid_grad(A, DY))
 #define OF_Y_AND_DY(op, gradient)                                                                  \
     {                                                                                              \
         .name = op, .inputs = "y: T, dy: T", .outputs = "z: T", .attrs = "T: " FLOATS,             \
-        .shape = leat_shape_unchanged, .grad = gradient                                            \
+        .shape = leat_shape_unchanged, .grad = gradient, .flags = LEAT_OP_CWISE                    \
     }
 
 const leat_op_def leat_ops_cwise_unary[] = {
     UNARY("Abs", "{" REALS ", int8, int16, int32, int64}", abs_grad),
-    UNARY("Neg", NUMBER, neg_grad),
+    UNARY_AS("Neg", NUMBER, neg_grad, LEAT_OP_INVOLUTION),
     UNARY("Inv", NUMBER, reciprocal_grad),
     UNARY("Reciprocal", NUMBER, reciprocal_grad),
     UNARY("Square", NUMBER, square_grad),

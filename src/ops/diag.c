@@ -38,7 +38,7 @@ static leat_status matrix_diag_shape(leat_infer *c)
     return NULL;
 }
 
-/* The shorter of two dims; a 0 wins even against what is not known. */
+/* The lesser of two dimensions; 0 even if the other is unknown. */
 static int64_t shorter(int64_t a, int64_t b)
 {
     if (a == 0 || b == 0)

@@ -1,6 +1,6 @@
-/* flow.c -- Identity and NoOp, and the ops that steer execution: Switch, Merge, and the frames of
- * loops. The executor knows what these do; here is what is true of their shapes. Gradients of the
- * loop ops are made by control_flow_grad.c. */
+/* flow.c -- Identity and NoOp, and the ops of control flow: Switch, Merge, and the frames of loops.
+ * The executor implements them; this file has their shapes. Gradients of the loop ops are made by
+ * control_flow_grad.c. */
 #include <leat/extend.h>
 #include <leat/ops.h>
 
@@ -20,7 +20,7 @@ static leat_status switch_shape(leat_infer *c)
     return NULL;
 }
 
-/* What all inputs agree on; with a back edge that is not there yet, nothing is known. */
+/* The shape that all inputs agree on; if a back edge is not set yet, the shape is unknown. */
 static leat_status merge_shape(leat_infer *c)
 {
     leat_shape s = leat_infer_in(c, 0);
@@ -69,7 +69,7 @@ static leat_status identity_n_grad(leat_grad *g)
 #define ENTER_ATTRS                                                                                \
     "T: type; frame_name: string; is_constant: bool = false; parallel_iterations: int = 10"
 
-/* What all candidates have in common: a shape if it is the same. */
+/* The shape of all candidates, if it is the same. */
 static leat_status select_shape(leat_infer *c)
 {
     leat_shape s = leat_infer_in(c, 1), unused;
@@ -85,21 +85,25 @@ static leat_status select_shape(leat_infer *c)
 }
 
 const leat_op_def leat_ops_flow[] = {
-    {.name = "NoOp", .shape = leat_shape_none, .grad = leat_grad_none},
-    {.name = "ControlTrigger", .shape = leat_shape_none, .grad = leat_grad_none},
+    {.name = "NoOp", .shape = leat_shape_none, .grad = leat_grad_none, .role = LEAT_ROLE_NO_OP},
+    {.name = "ControlTrigger",
+     .shape = leat_shape_none,
+     .grad = leat_grad_none,
+     .role = LEAT_ROLE_TRIGGER},
     {.name = "Identity",
      .inputs = "input: T",
      .outputs = "output: T",
      .attrs = "T: type",
      .shape = pass_shape,
-     .grad = identity_grad},
+     .grad = identity_grad,
+     .flags = LEAT_OP_IDENTITY},
     {.name = "RefIdentity",
      .inputs = "input: Ref(T)",
      .outputs = "output: Ref(T)",
      .attrs = "T: type",
      .shape = pass_shape,
      .grad = identity_grad,
-     .flags = LEAT_OP_UNINITIALIZED},
+     .flags = LEAT_OP_UNINITIALIZED | LEAT_OP_IDENTITY | LEAT_OP_NO_EFFECTS},
     {.name = "IdentityN",
      .inputs = "input: T",
      .outputs = "output: T",
@@ -111,72 +115,88 @@ const leat_op_def leat_ops_flow[] = {
      .outputs = "output_false: T, output_true: T",
      .attrs = "T: type",
      .shape = switch_shape,
-     .grad = leat_switch_grad},
+     .grad = leat_switch_grad,
+     .role = LEAT_ROLE_SWITCH},
     {.name = "RefSwitch",
      .inputs = "data: Ref(T), pred: bool",
      .outputs = "output_false: Ref(T), output_true: Ref(T)",
      .attrs = "T: type",
      .shape = switch_shape,
      .grad = leat_switch_grad,
-     .flags = LEAT_OP_UNINITIALIZED},
+     .flags = LEAT_OP_UNINITIALIZED | LEAT_OP_NO_EFFECTS,
+     .role = LEAT_ROLE_SWITCH},
     {.name = "Merge",
      .inputs = "inputs: N * T",
      .outputs = "output: T, value_index: int32",
      .attrs = "T: type; N: int >= 1",
      .shape = merge_shape,
-     .grad = leat_merge_grad},
+     .grad = leat_merge_grad,
+     .role = LEAT_ROLE_MERGE},
     {.name = "RefSelect",
      .inputs = "index: int32, inputs: Ref(N * T)",
      .outputs = "output: Ref(T)",
      .attrs = "T: type; N: int >= 1",
      .shape = select_shape,
-     .grad = leat_grad_missing},
+     .grad = leat_grad_missing,
+     .flags = LEAT_OP_NO_EFFECTS},
     {.name = "RefMerge",
      .inputs = "inputs: N * Ref(T)",
      .outputs = "output: Ref(T), value_index: int32",
      .attrs = "T: type; N: int >= 1",
      .shape = merge_shape,
-     .grad = leat_merge_grad},
+     .grad = leat_merge_grad,
+     .flags = LEAT_OP_NO_EFFECTS,
+     .role = LEAT_ROLE_MERGE},
     {.name = "Enter",
      .inputs = "data: T",
      .outputs = "output: T",
      .attrs = ENTER_ATTRS,
      .shape = pass_shape,
-     .grad = leat_enter_grad},
+     .grad = leat_enter_grad,
+     .role = LEAT_ROLE_ENTER},
     {.name = "RefEnter",
      .inputs = "data: Ref(T)",
      .outputs = "output: Ref(T)",
      .attrs = ENTER_ATTRS,
      .shape = pass_shape,
-     .grad = leat_enter_grad},
+     .grad = leat_enter_grad,
+     .flags = LEAT_OP_NO_EFFECTS,
+     .role = LEAT_ROLE_ENTER},
     {.name = "Exit",
      .inputs = "data: T",
      .outputs = "output: T",
      .attrs = "T: type",
      .shape = pass_shape,
-     .grad = leat_exit_grad},
+     .grad = leat_exit_grad,
+     .role = LEAT_ROLE_EXIT},
     {.name = "RefExit",
      .inputs = "data: Ref(T)",
      .outputs = "output: Ref(T)",
      .attrs = "T: type",
      .shape = pass_shape,
-     .grad = leat_exit_grad},
+     .grad = leat_exit_grad,
+     .flags = LEAT_OP_NO_EFFECTS,
+     .role = LEAT_ROLE_EXIT},
     {.name = "NextIteration",
      .inputs = "data: T",
      .outputs = "output: T",
      .attrs = "T: type",
      .shape = pass_shape,
-     .grad = leat_next_iteration_grad},
+     .grad = leat_next_iteration_grad,
+     .role = LEAT_ROLE_NEXT_ITERATION},
     {.name = "RefNextIteration",
      .inputs = "data: Ref(T)",
      .outputs = "output: Ref(T)",
      .attrs = "T: type",
      .shape = pass_shape,
-     .grad = leat_next_iteration_grad},
+     .grad = leat_next_iteration_grad,
+     .flags = LEAT_OP_NO_EFFECTS,
+     .role = LEAT_ROLE_NEXT_ITERATION},
     {.name = "LoopCond",
      .inputs = "input: bool",
      .outputs = "output: bool",
      .shape = leat_shape_unchanged,
-     .grad = leat_grad_none},
+     .grad = leat_grad_none,
+     .role = LEAT_ROLE_LOOP_COND},
     {0},
 };

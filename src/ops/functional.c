@@ -1,6 +1,6 @@
 /* functional.c -- calls of functions that are named in attributes: plain ones, conds and loops.
- * They have no kernels: before a graph runs, they are replaced by what they call
- * (graph/function_inline.c, graph/function_lower.c). */
+ * Before a graph runs, they are replaced by what they call where that can be done
+ * (graph/function_calls.c). */
 #include <leat/extend.h>
 
 #include "graph/function.h"
@@ -13,7 +13,7 @@
         .shape = leat_call_shape, .grad = leat_call_grad, .flags = f                               \
     }
 
-/* What is known of x is known of dL/dx. */
+/* dL/dx has the dtype and shape of x. */
 static leat_status gradient_shape(leat_infer *c)
 {
     for (int i = 0; i < leat_infer_outputs(c) && i < leat_infer_inputs(c); i++)
@@ -22,7 +22,7 @@ static leat_status gradient_shape(leat_infer *c)
     return NULL;
 }
 
-/* What the attribute says; else nothing (If), or what goes in (While). */
+/* The shapes that the attribute gives; else unknown (If), or those of the inputs (While). */
 static leat_status flow_shape(leat_infer *c)
 {
     const leat_node *n = leat_infer_node(c);
@@ -42,14 +42,14 @@ static leat_status flow_shape(leat_infer *c)
         .name = op, .inputs = "cond: Tcond, input: Tin", .outputs = "output: Tout",                \
         .attrs = "Tcond: type; Tin: list(type) >= 0; Tout: list(type) >= 0; then_branch: func; "   \
                  "else_branch: func; output_shapes: list(shape) = []",                             \
-        .shape = flow_shape, .grad = leat_grad_missing, .flags = f                                 \
+        .shape = flow_shape, .grad = leat_grad_missing, .flags = f, .role = LEAT_ROLE_IF           \
     }
 #define WHILE(op, f)                                                                               \
     {                                                                                              \
         .name = op, .inputs = "input: T", .outputs = "output: T",                                  \
         .attrs = "T: list(type) >= 0; cond: func; body: func; output_shapes: list(shape) = []; "   \
                  "parallel_iterations: int = 10",                                                  \
-        .shape = flow_shape, .grad = leat_grad_missing, .flags = f                                 \
+        .shape = flow_shape, .grad = leat_grad_missing, .flags = f, .role = LEAT_ROLE_WHILE        \
     }
 
 const leat_op_def leat_ops_functional[] = {
@@ -62,11 +62,25 @@ const leat_op_def leat_ops_functional[] = {
               "output_shapes: list(shape) = []",
      .shape = flow_shape,
      .grad = leat_grad_missing,
-     .flags = LEAT_OP_STATEFUL},
+     .flags = LEAT_OP_STATEFUL,
+     .role = LEAT_ROLE_CASE},
     WHILE("While", LEAT_OP_STATEFUL),
     WHILE("StatelessWhile", 0),
     CALL("PartitionedCall", 0),
     CALL("StatefulPartitionedCall", LEAT_OP_STATEFUL),
+    {.name = "For",
+     .inputs = "start: int32, limit: int32, delta: int32, input: T",
+     .outputs = "output: T",
+     .attrs = "T: list(type) >= 0; body: func",
+     .shape = leat_shape_any,
+     .grad = leat_grad_missing},
+    {.name = "RemoteCall",
+     .inputs = "target: string, args: Tin",
+     .outputs = "output: Tout",
+     .attrs = "Tin: list(type) >= 1; Tout: list(type) >= 1; f: func",
+     .shape = leat_shape_any,
+     .grad = leat_grad_missing,
+     .flags = LEAT_OP_STATEFUL},
     {.name = "SymbolicGradient",
      .inputs = "input: Tin",
      .outputs = "output: Tout",

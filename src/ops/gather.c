@@ -1,6 +1,7 @@
-/* gather.c -- Gather, GatherV2 and ResourceGather: slices along one axis, picked by indices. */
+/* gather.c -- Gather, GatherV2 and ResourceGather: slices along one axis, selected by indices. */
 #include <leat/ops.h>
 
+#include "graph/graph_int.h"
 #include "ops/infer_util.h"
 #include "ops/resource_variable.h"
 
@@ -60,7 +61,7 @@ static leat_status resource_gather_shape(leat_infer *c)
     return picked(c, var, batch, batch);
 }
 
-/* Along axis 0 of params of this shape: the rows of dy at indices. */
+/* The gradient of params along axis 0: the rows of dy at indices. */
 static leat_status rows_at_indices(leat_grad *g, leat_out shape)
 {
     leat_graph *graph = leat_grad_graph(g);
@@ -84,7 +85,7 @@ static leat_status resource_gather_grad(leat_grad *g)
     return rows_at_indices(g, LEAT_OP1("VariableShape", leat_grad_input(g, 0)));
 }
 
-/* x[from:from + n] of a vector; n NULL: to the end. */
+/* x[from:from + n] of a vector; a NULL node as n: to the end. */
 static leat_out part_of(leat_out x, leat_out from, leat_out n)
 {
     leat_graph *graph = leat_node_graph(x.node);
@@ -93,8 +94,8 @@ static leat_out part_of(leat_out x, leat_out from, leat_out n)
                       n.node ? leat_expand_dims(n, zero) : leat_ints(graph, -1));
 }
 
-/* Sums the rows of values (batch dims, picks, rest) into (batch dims, dim, rest). Rows of all
- * batches are numbered in a row: dim of them in each. */
+/* Sums the rows of values (batch dims, indices, rest) into (batch dims, dim, rest). Rows are
+ * numbered through all batches: dim rows in each. */
 static leat_out batch_sum(leat_out values, leat_out indices, leat_out params_shape, int64_t batch,
                           leat_out dim)
 {
@@ -119,8 +120,8 @@ static leat_out batch_sum(leat_out values, leat_out indices, leat_out params_sha
     return leat_reshape(sums, leat_concat(((leat_out[]){outer, dims, rest}), 3, zero));
 }
 
-/* Along another axis: the axis is brought behind the batch dims, summed by index, and brought
- * back. */
+/* For another axis: the axis is moved behind the batch dims, the rows summed by index, and the axis
+ * moved back. */
 static leat_status axis_grad(leat_grad *g, int64_t batch)
 {
     leat_graph *graph = leat_grad_graph(g);
@@ -149,8 +150,7 @@ static leat_status axis_grad(leat_grad *g, int64_t batch)
 static leat_status gather_v2_grad(leat_grad *g)
 {
     const leat_node *n = leat_grad_node(g), *axis = leat_node_input(n, 2).node;
-    const leat_tensor *t =
-        strcmp(leat_node_op(axis), "Const") == 0 ? leat_node_tensor(axis, "value") : NULL;
+    const leat_tensor *t = leat_is_const(axis) ? leat_node_tensor(axis, "value") : NULL;
     int64_t batch = leat_node_int(n, "batch_dims");
     if (t && t->count == 1 && leat_int_at(t, 0) == 0)
         return rows_grad(g);

@@ -1,5 +1,5 @@
-/* gather_nd.c -- GatherNd, slices at places in several dims, and its counterparts ScatterNd,
- * TensorScatterUpdate, TensorScatterAdd, TensorScatterSub, ScatterNdNonAliasingAdd. */
+/* gather_nd.c -- GatherNd, slices at positions in several dimensions, and its counterparts
+ * ScatterNd, TensorScatterUpdate, TensorScatterAdd, TensorScatterSub, ScatterNdNonAliasingAdd. */
 #include <leat/ops.h>
 
 #include "ops/infer_util.h"
@@ -48,7 +48,7 @@ static leat_status gather_grad(leat_grad *g)
         g, 0, (leat_grad_value){.value = dy, .indices = rows, .dense_shape = shape});
 }
 
-/* updates fit indices and what they go to. */
+/* Checks that updates fit indices and the tensor that is updated. */
 static leat_status check(leat_infer *c, int indices, int updates, const leat_shape *to)
 {
     leat_shape ix, u;

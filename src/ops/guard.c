@@ -1,6 +1,6 @@
-/* guard.c -- ops that pass their input on and say or check something about it: StopGradient,
- * PreventGradient, CheckNumerics, EnsureShape, Snapshot, GuaranteeConst; and DeepCopy, which copies
- * it. */
+/* guard.c -- ops whose output is their input, and that check something about it or mark it:
+ * StopGradient, PreventGradient, CheckNumerics, EnsureShape, Snapshot, GuaranteeConst; and
+ * DeepCopy, which copies it. */
 #include <stdlib.h>
 
 #include <leat/ops.h>
@@ -52,32 +52,36 @@ const leat_op_def leat_ops_guard[] = {
      .outputs = "output: T",
      .attrs = "T: type",
      .shape = pass_shape,
-     .grad = leat_grad_none},
+     .grad = leat_grad_none,
+     .flags = LEAT_OP_IDENTITY},
     {.name = "PreventGradient",
      .inputs = "input: T",
      .outputs = "output: T",
      .attrs = "T: type; message: string = ''",
      .shape = pass_shape,
-     .grad = prevent_grad},
+     .grad = prevent_grad,
+     .flags = LEAT_OP_IDENTITY},
     {.name = "CheckNumerics",
      .inputs = "tensor: T",
      .outputs = "output: T",
      .attrs = "T: {bfloat16, half, float, double}; message: string",
      .shape = leat_shape_unchanged,
      .grad = check_grad,
-     .flags = LEAT_OP_STATEFUL},
+     .flags = LEAT_OP_STATEFUL | LEAT_OP_CHECKS},
     {.name = "EnsureShape",
      .inputs = "input: T",
      .outputs = "output: T",
      .attrs = "shape: shape; T: type",
      .shape = ensure_shape,
-     .grad = pass_grad},
+     .grad = pass_grad,
+     .flags = LEAT_OP_CHECKS},
     {.name = "Snapshot",
      .inputs = "input: T",
      .outputs = "output: T",
      .attrs = "T: type",
      .shape = pass_shape,
-     .grad = leat_grad_missing},
+     .grad = leat_grad_missing,
+     .flags = LEAT_OP_IDENTITY},
     {.name = "DeepCopy",
      .inputs = "x: T",
      .outputs = "y: T",

@@ -1,4 +1,4 @@
-/* infer_util.h -- small questions that many shape functions ask. */
+/* infer_util.h -- helpers of shape functions. */
 #ifndef LEAT_OPS_INFER_UTIL_H
 #define LEAT_OPS_INFER_UTIL_H
 
@@ -24,7 +24,8 @@ static inline bool leat_infer_int(leat_infer *c, int i, int64_t *out)
     return true;
 }
 
-/* The least rank of a shape that has this axis, counted from the front or, below 0, the back. */
+/* The least rank of a shape that has this axis, counted from the front or, if negative, from the
+ * back. */
 static inline int64_t leat_axis_rank(int64_t axis)
 {
     return axis < 0 ? -(axis + 1) + (axis != INT64_MIN) : axis + (axis != INT64_MAX);
@@ -65,7 +66,8 @@ static inline leat_status leat_dim_mul(int64_t a, int64_t b, int64_t *out)
     return NULL;
 }
 
-/* prefix and then dims [from, ...) of s; unknown if one of them is, or if it is too much. */
+/* prefix followed by dimensions [from, ...) of s; unknown if either is, or if the rank is too
+ * high. */
 static inline leat_shape leat_shape_concat(const leat_shape *prefix, const leat_shape *s, int from)
 {
     if (prefix->rank < 0 || s->rank < 0 || prefix->rank + s->rank - from > LEAT_MAX_RANK)
@@ -76,7 +78,7 @@ static inline leat_shape leat_shape_concat(const leat_shape *prefix, const leat_
     return r;
 }
 
-/* s must have this rank: a copy of it, with unknown dims if nothing was known. */
+/* Checks the rank of s: gives a copy of s, with unknown dimensions if the rank was unknown. */
 static inline leat_status leat_shape_with_rank(const leat_shape *s, int64_t rank, leat_shape *out)
 {
     LEAT_REQUIRE(s->rank < 0 || s->rank == rank, INVALID_ARGUMENT,
@@ -85,7 +87,7 @@ static inline leat_status leat_shape_with_rank(const leat_shape *s, int64_t rank
     return NULL;
 }
 
-/* s begins with prefix, both known partly. */
+/* Checks that s begins with prefix; both may be partly known. */
 static inline leat_status leat_shape_merge_prefix(const leat_shape *s, const leat_shape *prefix)
 {
     if (s->rank < 0 || prefix->rank < 0)
@@ -99,7 +101,8 @@ static inline leat_status leat_shape_merge_prefix(const leat_shape *s, const lea
     return NULL;
 }
 
-/* scatter.c: updates fit indices and what they are scattered over, as far as is known. */
+/* scatter.c: checks that updates fit indices and the tensor they are scattered to, as far as
+ * known. */
 leat_status leat_shape_scatter_nd(const leat_shape *var, const leat_shape *indices,
                                   const leat_shape *updates) LEAT_MUST_CHECK;
 
@@ -118,7 +121,7 @@ static inline leat_status leat_shape_two_vectors(leat_infer *c)
     return NULL;
 }
 
-/* What is behind a handle stays behind it. */
+/* The dtype and shape behind a handle are passed from input to output. */
 static inline void leat_infer_pass_handle(leat_infer *c, int in, int out)
 {
     leat_dtype t;

@@ -1,5 +1,5 @@
-/* lookup.c -- tables from keys to values that outlive a step. The ops of old are given a reference
- * to a string vector [container, name], the V2 ones a resource handle. */
+/* lookup.c -- tables from keys to values that outlive a step. The first versions of the ops take a
+ * reference to a string vector [container, name], the V2 ones a resource handle. */
 #include "ops/infer_util.h"
 
 static leat_status pair_shape(leat_infer *c)
@@ -22,7 +22,7 @@ static leat_status of_handle(leat_infer *c)
     return leat_infer_rank(c, 0, 0, &s);
 }
 
-/* The table that this op is on, if it is in the same graph; else NULL. */
+/* The table that this op uses, if it is in the same graph; else NULL. */
 static const leat_node *table_of(leat_infer *c)
 {
     const leat_node *t = leat_node_input(leat_infer_node(c), 0).node;
@@ -62,7 +62,8 @@ static leat_status find_v2_shape(leat_infer *c)
     LEAT_TRY(of_handle(c));
     LEAT_TRY(default_value(c));
     leat_shape keys = leat_infer_in(c, 1), value = value_shape(c);
-    if (is_dense(table_of(c))) { /* a key may be a vector: keys end with its shape */
+    /* a key may be a vector: the last dimensions of keys are its shape. */
+    if (is_dense(table_of(c))) {
         leat_shape key = leat_out_shape(leat_node_input(table_of(c), 0));
         if (key.rank < 0 || keys.rank < 0)
             return NULL;
@@ -105,7 +106,7 @@ static leat_status export_v2_shape(leat_infer *c)
 {
     LEAT_TRY(of_handle(c));
     if (is_dense(table_of(c)))
-        return NULL; /* matrices of buckets */
+        return NULL; /* the table's internal matrices of buckets */
     leat_shape keys = leat_shape_unknown_dims(1), value = value_shape(c);
     leat_infer_out(c, 0, keys);
     leat_infer_out(c, 1, leat_shape_concat(&keys, &value, 0));
@@ -161,7 +162,7 @@ static leat_status file_v2_shape(leat_infer *c)
         .shape = leat_shape_scalar, .grad = leat_grad_none, .flags = LEAT_OP_STATEFUL              \
     }
 
-/* An op on a table, in both forms. Those on handles are stateful. */
+/* An op that uses a table, in both forms. The form for handles is stateful. */
 #define ON_TABLE(op, ins, outs, types, old_shape, new_shape, gradient)                             \
     {.name = op,                                                                                   \
      .inputs = "table_handle: Ref(string)" ins,                                                    \

@@ -20,7 +20,7 @@ static leat_status matmul_shape(leat_infer *c)
 
 typedef leat_status (*join_fn)(const leat_shape *a, const leat_shape *b, leat_shape *out);
 
-/* The shapes of the stacks are joined by merging or by broadcasting. */
+/* The shapes of the stacks are merged or broadcast. */
 static leat_status batch_shape(leat_infer *c, join_fn join)
 {
     const leat_node *n = leat_infer_node(c);
@@ -54,8 +54,8 @@ static leat_status batch_matmul_v2_shape(leat_infer *c)
     return batch_shape(c, leat_shape_broadcast);
 }
 
-/* dx and dy of z = op(x) op(y), op being a transposition or nothing: each is a product of dz and
- * the other, whose order and transpositions follow from those of z. */
+/* dx and dy of z = op(x) op(y), where op is a transposition or nothing: each is a product of dz and
+ * the other factor, whose order and transpositions follow from those of z. */
 typedef struct product {
     leat_out x, y, dz;
     bool tx, ty; /* transposed */
@@ -93,7 +93,7 @@ static product product_of(leat_grad *g, const char *attr_x, const char *attr_y)
 static leat_status matmul_grad(leat_grad *g)
 {
     product p = product_of(g, "transpose_a", "transpose_b");
-    p.x = leat_conj(p.x); /* BatchMatMul transposes and conjugates at once, MatMul does not */
+    p.x = leat_conj(p.x); /* BatchMatMul's adjoint conjugates, MatMul's transposition does not */
     p.y = leat_conj(p.y);
     if (leat_grad_wants(g, 0))
         LEAT_TRY(leat_grad_in(g, 0, by_x(&p)));
@@ -116,7 +116,7 @@ static leat_out stack_of(leat_out shape)
                               leat_attr_int("begin_mask", 1));
 }
 
-/* Stacks that were repeated are summed. */
+/* Sums over the stack dimensions along which a factor was broadcast. */
 static leat_status batch_matmul_v2_grad(leat_grad *g)
 {
     const product p = product_of(g, "adj_x", "adj_y");
@@ -143,8 +143,10 @@ const leat_op_def leat_ops_matmul[] = {
      .outputs = "product: T",
      .attrs = "transpose_a: bool = false; transpose_b: bool = false; " TYPES,
      .shape = matmul_shape,
-     .grad = matmul_grad},
-    /* The fuse pass makes it of a MatMul, a BiasAdd and an activation. */
+     .grad = matmul_grad,
+     .role = LEAT_ROLE_PRODUCT,
+     .fused = "_FusedMatMul"},
+    /* Made by the fuse pass from a MatMul, a BiasAdd and an activation. */
     {.name = "_FusedMatMul",
      .inputs = "a: T, b: T, args: num_args * T",
      .outputs = "product: T",

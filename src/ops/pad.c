@@ -1,9 +1,11 @@
-/* pad.c -- Pad, PadV2, MirrorPad and MirrorPadGrad, which folds the borders back. */
+/* pad.c -- Pad, PadV2, MirrorPad and MirrorPadGrad, which adds the borders to the elements that
+ * they mirror. */
 #include <leat/ops.h>
 
 #include "ops/infer_util.h"
 
-/* paddings is (rank, 2). The rank as far as it is known, and the input's shape of that rank. */
+/* paddings is (rank, 2). Gives the rank as far as it is known, and the input's shape of that
+ * rank. */
 static leat_status pad_rank(leat_infer *c, leat_shape *in, int64_t *rank)
 {
     leat_shape pads;
@@ -52,7 +54,7 @@ static leat_status mirror_grad_shape(leat_infer *c)
     return padded(c, true);
 }
 
-/* What lies behind the paddings in front. */
+/* The part of dy without the paddings. */
 static leat_status pad_grad(leat_grad *g)
 {
     leat_graph *graph = leat_grad_graph(g);

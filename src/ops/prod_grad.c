@@ -1,10 +1,11 @@
-/* prod_grad.c -- the gradient of Prod: for each element the product of all others. It is made of
- * two running products, from the left and from the right, so that zeros do no harm. */
+/* prod_grad.c -- the gradient of Prod: for each element the product of all others. It is computed
+ * from two running products, from the left and from the right, so that zeros are handled
+ * correctly. */
 #include <leat/ops.h>
 
 #include "ops/reduce_grad.h"
 
-/* x's dimensions in an order with the reduced ones first. */
+/* The dimensions of x in an order with the reduced ones first. */
 static leat_out reduced_first(leat_out x, leat_out axes, leat_out *reduced, leat_out *other)
 {
     leat_graph *g = leat_node_graph(x.node);

@@ -1,7 +1,7 @@
-/* queue.c -- queues of tuples of tensors: FIFO, shuffling, padding, by priority. The ops of old are
- * given a reference to a string vector [container, name], the V2 ones a resource handle; they mean
- * the same otherwise. What comes out of a queue has the shapes that the queue was made with, where
- * the queue is in the same graph. */
+/* queue.c -- queues of tuples of tensors: FIFO, shuffling, padding, by priority. The first versions
+ * of the ops take a reference to a string vector [container, name], the V2 ones a resource handle;
+ * they are the same otherwise. Dequeued tensors have the shapes that the queue declares, if the
+ * queue is in the same graph. */
 #include <string.h>
 
 #include "ops/infer_util.h"
@@ -30,7 +30,7 @@ static leat_shape component(leat_infer *c, int i)
     if (!q || !leat_node_types(q, "component_types", &types))
         return leat_shape_unknown();
     const leat_shape *shapes = leat_node_shapes(q, "shapes", &n);
-    /* The first component of a priority queue is its priority, which is not declared. */
+    /* The first component of a priority queue is the priority, which is not declared. */
     int first = strncmp(leat_node_op(q), "PriorityQueue", 13) == 0;
     if (i < first)
         return leat_shape();
@@ -94,7 +94,7 @@ static leat_status dequeue_up_to_shape(leat_infer *c)
         .grad = leat_grad_none, .flags = LEAT_OP_STATEFUL                                          \
     }
 
-/* Both forms of an op on a queue. */
+/* Both forms of an op that uses a queue. */
 #define ON_QUEUE(op, in, out, how, shape1, shape2)                                                 \
     {.name = op,                                                                                   \
      .inputs = "handle: Ref(string)" in,                                                           \

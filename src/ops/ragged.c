@@ -1,5 +1,5 @@
-/* ragged.c -- RaggedTensorToSparse: rows of different lengths, told by where each ends, as a sparse
- * tensor. */
+/* ragged.c -- RaggedTensorToSparse: converts rows of different lengths, given by the end of each
+ * row, to a sparse tensor. */
 #include "ops/infer_util.h"
 
 static leat_status ragged_shape(leat_infer *c)

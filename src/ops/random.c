@@ -1,5 +1,5 @@
-/* random.c -- random numbers of a given shape. The stateful ones go on from run to run; the
- * stateless ones are functions of their seed. */
+/* random.c -- random numbers of a given shape. Stateful ops continue their sequence from run to
+ * run; the results of stateless ops depend only on their seed. */
 #include <leat/extend.h>
 
 static leat_status random_shape(leat_infer *c)

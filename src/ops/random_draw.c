@@ -1,4 +1,4 @@
-/* random_draw.c -- numbers of distributions with parameters: RandomGamma, RandomPoisson,
+/* random_draw.c -- samples of distributions with parameters: RandomGamma, RandomPoisson,
  * RandomPoissonV2, Multinomial, StatelessMultinomial. */
 #include <leat/ops.h>
 
@@ -27,7 +27,8 @@ static leat_status multinomial_shape(leat_infer *c)
     return NULL;
 }
 
-/* What is drawn moves with alpha: dL/da is the sum over its samples, which are in front. */
+/* The samples depend on alpha: dL/dalpha is the sum over its samples, which are the leading
+ * dimensions. */
 static leat_status gamma_grad(leat_grad *g)
 {
     leat_out shape = leat_grad_input(g, 0), alpha = leat_grad_input(g, 1);

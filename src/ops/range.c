@@ -1,4 +1,4 @@
-/* range.c -- Range and LinSpace: numbers at equal distances. */
+/* range.c -- Range and LinSpace: numbers at equal intervals. */
 #include <leat/extend.h>
 
 #include <math.h>
@@ -16,8 +16,8 @@ static leat_status scalars(leat_infer *c, const char *const *names)
     return NULL;
 }
 
-/* Shape inference reads the values as doubles: sizes up to 2^53 are exact, and int64 ranges beyond
- * that are left to the kernel. */
+/* Shape inference reads the values as doubles: sizes up to 2^53 are exact; larger int64 ranges have
+ * an unknown shape. */
 static leat_status range_shape(leat_infer *c)
 {
     static const char *const names[3] = {"start", "limit", "delta"};
@@ -43,6 +43,23 @@ static leat_status range_shape(leat_infer *c)
     return NULL;
 }
 
+/* Range(start, limit, 1), as in TensorFlow's reductions over all dimensions. */
+static leat_status range_value(leat_infer *c, int out_index, leat_shape *out)
+{
+    int64_t v[3];
+    for (int i = 0; i < 3; i++) {
+        leat_shape one;
+        LEAT_TRY(leat_infer_known(c, i, &one));
+        v[i] = one.rank == 1 ? one.dim[0] : -1;
+    }
+    if (v[0] < 0 || v[1] < v[0] || v[1] - v[0] > LEAT_MAX_RANK || v[2] != 1)
+        return NULL;
+    *out = leat_shape_unknown_dims((int)(v[1] - v[0]));
+    for (int i = 0; i < out->rank; i++)
+        out->dim[i] = v[0] + i;
+    return NULL;
+}
+
 static leat_status lin_space_shape(leat_infer *c)
 {
     static const char *const names[3] = {"start", "stop", "num"};
@@ -60,7 +77,8 @@ const leat_op_def leat_ops_range[] = {
      .outputs = "output: Tidx",
      .attrs = "Tidx: {bfloat16, float, double, int32, int64} = DT_INT32",
      .shape = range_shape,
-     .grad = leat_grad_none},
+     .grad = leat_grad_none,
+     .value = range_value},
     {.name = "LinSpace",
      .inputs = "start: T, stop: T, num: Tidx",
      .outputs = "output: T",

@@ -1,4 +1,4 @@
-/* rearrange.c -- elements in other places: Roll, NthElement, InplaceUpdate, InplaceAdd, InplaceSub,
+/* rearrange.c -- ops that move elements: Roll, NthElement, InplaceUpdate, InplaceAdd, InplaceSub,
  * Empty, ParallelConcat, DataFormatVecPermute, DataFormatDimMap, CompareAndBitpack. */
 #include <leat/ops.h>
 

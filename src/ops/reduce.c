@@ -62,7 +62,8 @@ leat_status leat_reduced_shape(leat_out x, leat_out axes, leat_reduced *out)
         *out = (leat_reduced){leat_shape_const(g, kept), leat_shape_const(g, times)};
         return NULL;
     }
-    /* [2, 3, 5], axes 1: the dimensions 0 1 2 stitched from 2 3 5, and the axes from ones. */
+    /* For the shape [2, 3, 5] and axis 1: DynamicStitch takes dimensions 0 1 2 from 2 3 5, and
+     * those of the axes from ones. */
     leat_out size = leat_shape_of(x), rank = leat_size_of(size);
     axes = leat_reshape(leat_cast(axes, LEAT_INT32), leat_ints(g, -1));
     axes = leat_floor_mod(leat_add(axes, rank), rank);
@@ -74,7 +75,7 @@ leat_status leat_reduced_shape(leat_out x, leat_out axes, leat_reduced *out)
     return NULL;
 }
 
-/* dy repeated along the dimensions that were summed. */
+/* dy, repeated along the dimensions that were reduced. */
 static leat_status spread(leat_grad *g, leat_out *dx)
 {
     leat_out x = leat_grad_input(g, 0), dy = leat_grad_out(g, 0);
@@ -83,7 +84,7 @@ static leat_status spread(leat_grad *g, leat_out *dx)
     bool all = s.rank >= 0 && axes && axes->count == s.rank;
     for (int d = 0; all && d < s.rank; d++)
         all = leat_tensor_at(axes, d) == d;
-    if (all) { /* to a scalar */
+    if (all) { /* reduced to a scalar */
         leat_shape ones = s;
         for (int d = 0; d < s.rank; d++)
             ones.dim[d] = 1;
@@ -123,7 +124,7 @@ static leat_status mean_grad(leat_grad *g)
     return leat_grad_in(g, 0, leat_div(dx, n));
 }
 
-/* Where several elements are the greatest, they share. */
+/* If several elements are the greatest, they share the gradient equally. */
 static leat_status max_min_grad(leat_grad *g)
 {
     leat_out x = leat_grad_input(g, 0), axes = leat_grad_input(g, 1);

@@ -4,8 +4,8 @@
 
 #include <leat/extend.h>
 
-/* Two shapes as int32 vectors: x's with ones for the reduced dimensions, and how often each
- * dimension of that repeats in x. */
+/* Two shapes as int32 vectors: x's with ones for the reduced dimensions, and how often each of its
+ * dimensions is repeated in x. */
 typedef struct leat_reduced {
     leat_out kept, times;
 } leat_reduced;

@@ -1,4 +1,4 @@
-/* regex.c -- StaticRegexFullMatch, with which TensorFlow 2's savers look at the names of files. */
+/* regex.c -- StaticRegexFullMatch, by which TensorFlow 2's savers check file names. */
 #include <leat/extend.h>
 
 const leat_op_def leat_ops_regex[] = {

@@ -1,5 +1,5 @@
-/* resource_variable.c -- variables behind resource handles: VarHandleOp and what reads and assigns
- * to one. */
+/* resource_variable.c -- variables behind resource handles: VarHandleOp and the ops that read and
+ * assign them. */
 #include <leat/extend.h>
 #include <leat/ops.h>
 
@@ -71,14 +71,16 @@ const leat_op_def leat_ops_resource_variable[] = {
      .attrs = "container: string = ''; shared_name: string = ''; dtype: type; shape: shape",
      .shape = handle_shape,
      .grad = leat_grad_none,
-     .flags = LEAT_OP_STATEFUL},
+     .flags = LEAT_OP_STATEFUL | LEAT_OP_NO_EFFECTS,
+     .role = LEAT_ROLE_HANDLE},
     {.name = "ReadVariableOp",
      .inputs = "resource: resource",
      .outputs = "value: dtype",
      .attrs = "dtype: type",
      .shape = read_shape,
      .grad = read_grad,
-     .flags = LEAT_OP_STATEFUL},
+     .flags = LEAT_OP_STATEFUL | LEAT_OP_NO_EFFECTS,
+     .role = LEAT_ROLE_READ},
     {.name = "AssignVariableOp",
      .inputs = "resource: resource, value: dtype",
      .attrs = "dtype: type",
@@ -90,19 +92,22 @@ const leat_op_def leat_ops_resource_variable[] = {
      .attrs = "dtype: type",
      .shape = assign_shape,
      .grad = leat_grad_none,
-     .flags = LEAT_OP_STATEFUL},
+     .flags = LEAT_OP_STATEFUL,
+     .gradient = "value"},
     {.name = "AssignSubVariableOp",
      .inputs = "resource: resource, value: dtype",
      .attrs = "dtype: type",
      .shape = assign_shape,
      .grad = leat_grad_none,
-     .flags = LEAT_OP_STATEFUL},
+     .flags = LEAT_OP_STATEFUL,
+     .gradient = "value"},
     {.name = "VarIsInitializedOp",
      .inputs = "resource: resource",
      .outputs = "is_initialized: bool",
      .shape = leat_shape_scalar,
      .grad = leat_grad_none,
-     .flags = LEAT_OP_STATEFUL},
+     .flags = LEAT_OP_STATEFUL,
+     .role = LEAT_ROLE_IS_INITIALIZED},
     {.name = "VariableShape",
      .inputs = "input: resource",
      .outputs = "output: out_type",

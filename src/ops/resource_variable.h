@@ -4,7 +4,7 @@
 
 #include <leat/extend.h>
 
-/* The shape of the variable behind input 0; its dtype must be what attribute "dtype" says. */
+/* The shape of the variable behind input 0; its dtype must be that of the attribute "dtype". */
 leat_status leat_infer_variable(leat_infer *c, leat_shape *out) LEAT_MUST_CHECK;
 
 #endif

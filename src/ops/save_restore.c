@@ -4,7 +4,8 @@
 #include "io/slice.h"
 #include "ops/infer_util.h"
 
-/* Input 0 is a scalar; inputs [1, fixed) are vectors of as many as there are tensors behind. */
+/* Input 0 is a scalar; inputs [1, fixed) are vectors with one element for each of the tensors that
+ * follow. */
 static leat_status save_shape(leat_infer *c, int fixed)
 {
     leat_shape s;
@@ -27,7 +28,7 @@ static leat_status save_three_shape(leat_infer *c)
     return save_shape(c, 3);
 }
 
-/* Output i has the shape that "10 4 0,5:-" tells; unknown if it is empty. */
+/* Output i has the shape that a description such as "10 4 0,5:-" gives; unknown if it is empty. */
 static leat_status out_from_spec(leat_infer *c, int i, const leat_string *spec)
 {
     leat_shape whole, part = leat_shape_unknown();

@@ -1,12 +1,12 @@
-/* scatter.c -- ops on rows of a variable chosen by indices: ScatterUpdate, ScatterNdUpdate and
- * their kin, in reference and handle form. */
+/* scatter.c -- ops on rows of a variable that indices select: ScatterUpdate, ScatterNdUpdate and
+ * similar ops, for references and for handles. */
 #include <leat/extend.h>
 #include <leat/ops.h>
 
 #include "ops/infer_util.h"
 #include "ops/resource_variable.h"
 
-/* Dimensions [begin, end) of s; end -1: to the last. Of an unknown rank nothing is known. */
+/* Dimensions [begin, end) of s; end -1: to the last. Unknown if the rank is. */
 static leat_status sub_shape(const leat_shape *s, int begin, int end, leat_shape *out)
 {
     if (s->rank < 0) {
@@ -102,7 +102,7 @@ static leat_status resource_scatter_nd_shape(leat_infer *c)
     leat_dtype t;
     leat_shape var;
     leat_infer_in_handle(c, 0, &t, &var);
-    return var.rank == 0 ? NULL : check_nd(c, &var); /* the kernel says what is wrong */
+    return var.rank == 0 ? NULL : check_nd(c, &var); /* reported by the kernel */
 }
 
 #define SCATTER(op, types, locking, gradient)                                                      \

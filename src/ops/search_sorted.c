@@ -1,4 +1,5 @@
-/* search_sorted.c -- LowerBound, UpperBound: where values belong in sorted rows. */
+/* search_sorted.c -- LowerBound, UpperBound: the positions at which values would be inserted into
+ * sorted rows. */
 #include <leat/extend.h>
 
 static leat_status bound_shape(leat_infer *c)

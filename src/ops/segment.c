@@ -1,5 +1,5 @@
 /* segment.c -- reductions of rows by segments: SegmentSum ..., whose ids are sorted, and
- * UnsortedSegmentSum ..., whose ids come in any order, negative ones to be dropped. */
+ * UnsortedSegmentSum ..., whose ids are in any order, and whose negative ids are ignored. */
 #include <leat/extend.h>
 #include <leat/ops.h>
 
@@ -17,7 +17,7 @@ static leat_status segment_shape(leat_infer *c)
     return NULL;
 }
 
-/* (num_segments, what is left of data's shape behind that of the ids) */
+/* (num_segments, data's dimensions after those of the ids) */
 leat_status leat_shape_unsorted_segment(leat_infer *c)
 {
     leat_shape data = leat_infer_in(c, 0), ids = leat_infer_in(c, 1), scalar;
@@ -56,7 +56,8 @@ static leat_status segment_sum_grad(leat_grad *g)
     return leat_grad_in(g, 0, rows(leat_grad_out(g, 0), leat_grad_input(g, 1)));
 }
 
-/* Each row gets its segment's share; a segment of n rows has n ones. */
+/* The gradient of a mean: each row gets its segment's gradient divided by the segment's number of
+ * rows. */
 static leat_status segment_mean_grad(leat_grad *g)
 {
     leat_graph *graph = leat_grad_graph(g);
@@ -68,7 +69,7 @@ static leat_status segment_mean_grad(leat_grad *g)
     return leat_grad_in(g, 0, rows(leat_div(dy, leat_segment_sum(ones, ids)), ids));
 }
 
-/* The rows that were the greatest share what comes back. */
+/* The rows that are equal to the extreme share the gradient. */
 static leat_status segment_max_min_grad(leat_grad *g)
 {
     leat_out x = leat_grad_input(g, 0), ids = leat_grad_input(g, 1), dy = leat_grad_out(g, 0);
@@ -78,10 +79,10 @@ static leat_status segment_max_min_grad(leat_grad *g)
     return leat_grad_in(g, 0, leat_select(chosen, shares, leat_zeros_like(x)));
 }
 
-/* Rows of a tensor by ids that may be negative: zeros for those. `positive` is which are not, in
- * the shape of the rows. */
+/* Gathers rows by ids that may be negative, for which the rows are zero. `positive` tells, in the
+ * shape of the rows, which are not. */
 typedef struct dropped {
-    leat_out ids, positive; /* ids: negative ones made 0 */
+    leat_out ids, positive; /* ids with 0 instead of negative ones */
 } dropped;
 
 static dropped drop_negatives(leat_out params, leat_out ids)
@@ -123,8 +124,8 @@ static leat_status unsorted_max_min_grad(leat_grad *g)
     return leat_grad_in(g, 0, leat_select(chosen, dx, leat_zeros_like(dx)));
 }
 
-/* The product of a segment's other elements: divided out where there are no zeros; with one zero,
- * it alone gets something; with more, none does. */
+/* The product of the other elements of the segment: the whole product divided by the element if
+ * there are no zeros; with one zero, only its gradient is not zero; with more, all are zero. */
 static leat_status unsorted_prod_grad(leat_grad *g)
 {
     leat_out x = leat_grad_input(g, 0), ids = leat_grad_input(g, 1), n = leat_grad_input(g, 2);

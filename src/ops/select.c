@@ -1,10 +1,10 @@
 /* select.c -- Select, element by element or row by row, SelectV2, which broadcasts; Where, the
- * places of what is not zero. */
+ * indices of elements that are not zero. */
 #include <leat/ops.h>
 
 #include "ops/infer_util.h"
 
-/* Two handles become one, to what both stand for. */
+/* If both handles have the same dtype and shape, so has the output. */
 static leat_status merge_handles(leat_infer *c)
 {
     leat_dtype t1, t2;
@@ -22,7 +22,7 @@ static leat_status select_shape(leat_infer *c)
 {
     leat_shape cond = leat_infer_in(c, 0), data = leat_infer_in(c, 1), other = leat_infer_in(c, 2);
     LEAT_TRY(leat_shape_merge(&data, &other, &data));
-    if (cond.rank == 1 && data.rank > 0) { /* of rows */
+    if (cond.rank == 1 && data.rank > 0) { /* cond selects rows */
         leat_shape rows = leat_shape(data.dim[0]);
         LEAT_TRY(leat_shape_merge(&cond, &rows, &rows));
     } else if (cond.rank > 0 && data.rank >= 0) {
@@ -49,7 +49,7 @@ static leat_status select_grad(leat_grad *g)
     return leat_grad_in(g, 2, leat_select(cond, zeros, dy));
 }
 
-/* dx summed over the dims along which input i was repeated. */
+/* dx, summed over the dimensions along which input i was broadcast. */
 static leat_out unbroadcast(leat_grad *g, int i, leat_out dx)
 {
     leat_out shape = leat_shape_of(leat_grad_input(g, i));

@@ -15,7 +15,7 @@ static leat_status slice_shape(leat_infer *c)
     const leat_tensor *b = leat_infer_value(c, 1), *t = leat_infer_value(c, 2);
     if (in.rank < 0)
         return NULL;
-    if (!t) { /* a size of -1 reads as not known, which is right */
+    if (!t) { /* a size of -1, the rest of the dimension, is read as an unknown size */
         LEAT_TRY(leat_infer_value_shape(c, 2, &out));
         leat_infer_out(c, 0, out.rank == in.rank ? out : leat_shape_unknown_dims(in.rank));
         return NULL;
@@ -36,7 +36,7 @@ static leat_status slice_shape(leat_infer *c)
     return NULL;
 }
 
-/* Zeros around dy: begin of them in front, and behind it what is left of the input. */
+/* dy, padded with zeros: `begin` in front, and behind it the rest of the input's size. */
 static leat_status slice_grad(leat_grad *g)
 {
     leat_out x = leat_grad_input(g, 0), begin = leat_grad_input(g, 1);
@@ -81,7 +81,7 @@ static leat_status strided_grad_shape(leat_infer *c)
     return NULL;
 }
 
-/* The arguments that a slice and its gradient have in common. */
+/* The attributes that a slice and its gradient share. */
 #define MASKS(n)                                                                                   \
     leat_attr_int("begin_mask", leat_node_int(n, "begin_mask")),                                   \
         leat_attr_int("end_mask", leat_node_int(n, "end_mask")),                                   \
@@ -111,6 +111,48 @@ static leat_status strided_grad_grad(leat_grad *g)
                                            leat_grad_input(g, 2), leat_grad_input(g, 3), MASKS(n)));
 }
 
+/* x[begin] of a vector x that is a shape. */
+static leat_status element_value(leat_infer *c, leat_shape *out)
+{
+    const leat_tensor *begin = leat_infer_value(c, 1);
+    leat_shape s;
+    leat_status bad = leat_infer_known(c, 0, &s);
+    leat_status_free(bad);
+    if (bad || !begin || begin->count != 1 || s.rank < 0)
+        return NULL;
+    int64_t i = (int64_t)leat_tensor_at(begin, 0);
+    i += i < 0 ? s.rank : 0;
+    *out = leat_shape(i >= 0 && i < s.rank ? s.dim[i] : -1);
+    return NULL;
+}
+
+/* x[begin:end] with stride 1 of a vector x that is a shape, or one element of it. */
+static leat_status strided_value(leat_infer *c, int out_index, leat_shape *out)
+{
+    const leat_node *n = leat_infer_node(c);
+    if (leat_node_int(n, "shrink_axis_mask") == 1)
+        return element_value(c, out);
+    const leat_tensor *b = leat_infer_value(c, 1), *e = leat_infer_value(c, 2),
+                      *stride = leat_infer_value(c, 3);
+    *out = leat_shape_unknown();
+    if (!b || !e || !stride || b->count != 1 || leat_tensor_at(stride, 0) != 1 ||
+        leat_node_int(n, "shrink_axis_mask") || leat_node_int(n, "new_axis_mask") ||
+        leat_node_int(n, "ellipsis_mask"))
+        return NULL;
+    leat_shape s;
+    LEAT_TRY(leat_infer_known(c, 0, &s));
+    if (s.rank < 0)
+        return NULL;
+    int64_t from = leat_node_int(n, "begin_mask") & 1 ? 0 : (int64_t)leat_tensor_at(b, 0);
+    int64_t to = leat_node_int(n, "end_mask") & 1 ? s.rank : (int64_t)leat_tensor_at(e, 0);
+    from += from < 0 ? s.rank : 0;
+    to += to < 0 ? s.rank : 0;
+    from = from < 0 ? 0 : from > s.rank ? s.rank : from;
+    to = to < from ? from : to > s.rank ? s.rank : to;
+    *out = leat_shape_make((int)(to - from), s.dim + from);
+    return NULL;
+}
+
 #define STRIDED_ATTRS                                                                              \
     "T: type; Index: {int32, int64}; begin_mask: int = 0; end_mask: int = 0; "                     \
     "ellipsis_mask: int = 0; new_axis_mask: int = 0; shrink_axis_mask: int = 0"
@@ -127,7 +169,8 @@ const leat_op_def leat_ops_slice[] = {
      .outputs = "output: T",
      .attrs = STRIDED_ATTRS,
      .shape = strided_shape,
-     .grad = strided_grad},
+     .grad = strided_grad,
+     .value = strided_value},
     {.name = "StridedSliceGrad",
      .inputs = "shape: Index, begin: Index, end: Index, strides: Index, dy: T",
      .outputs = "output: T",

@@ -11,7 +11,7 @@ static leat_status softmax_shape(leat_infer *c)
     return NULL;
 }
 
-/* Logits and labels are alike, or become so by broadcasting. */
+/* Logits and labels have one shape, or are broadcast to one. */
 static leat_status xent_shape(leat_infer *c)
 {
     leat_shape x = leat_infer_in(c, 0), y = leat_infer_in(c, 1), s = x;
@@ -71,7 +71,8 @@ static leat_status xent_grad(leat_grad *g)
 {
     leat_out d = leat_grad_out(g, 0), logits = leat_grad_input(g, 0);
     leat_out dx = scale_rows(d, leat_grad_output(g, 1));
-    if (leat_grad_has_out(g, 1)) { /* the gradient was used: its derivative is softmax's */
+    /* The gradient output was used itself: its derivative is that of softmax. */
+    if (leat_grad_has_out(g, 1)) {
         leat_out dd = leat_grad_out(g, 1), y = leat_softmax(logits);
         dx = leat_add(dx, leat_mul(leat_sub(dd, sum_last(leat_mul(dd, y))), y));
     }
@@ -116,14 +117,18 @@ const leat_op_def leat_ops_softmax[] = {
      .outputs = "loss: T, backprop: T",
      .attrs = FLOATS,
      .shape = xent_shape,
-     .grad = xent_grad},
+     .grad = xent_grad,
+     .role = LEAT_ROLE_CROSS_ENTROPY,
+     .fused = "_ScaledSoftmaxCrossEntropyWithLogits"},
     {.name = "SparseSoftmaxCrossEntropyWithLogits",
      .inputs = "features: T, labels: Tlabels",
      .outputs = "loss: T, backprop: T",
      .attrs = FLOATS "; Tlabels: {int32, int64} = DT_INT64",
      .shape = sparse_xent_shape,
-     .grad = sparse_xent_grad},
-    /* Made by passes/fuse_xent.c: the gradient of each row comes times scale. */
+     .grad = sparse_xent_grad,
+     .role = LEAT_ROLE_CROSS_ENTROPY,
+     .fused = "_ScaledSparseSoftmaxCrossEntropyWithLogits"},
+    /* Made by passes/fuse_xent.c: each row of the gradient is multiplied by `scale`. */
     {.name = "_ScaledSoftmaxCrossEntropyWithLogits",
      .inputs = "features: T, labels: T, scale: T",
      .outputs = "loss: T, backprop: T",
@@ -136,7 +141,7 @@ const leat_op_def leat_ops_softmax[] = {
      .attrs = FLOATS "; Tlabels: {int32, int64} = DT_INT64",
      .shape = sparse_xent_shape,
      .grad = leat_grad_missing},
-    /* Also: how many losses there will be, as a vector of one element or a scalar. */
+    /* A further output: the number of losses, as a vector of one element or a scalar. */
     {.name = "_CrossEntropyRows",
      .inputs = "features: T, labels: Tlabels",
      .outputs = "output: out_type",

@@ -1,10 +1,10 @@
-/* space.c -- blocks of space that move to the batch or the depth, and back: SpaceToBatchND,
- * BatchToSpaceND, SpaceToBatch, BatchToSpace, SpaceToDepth, DepthToSpace. */
+/* space.c -- ops that move blocks of the spatial dimensions to the batch or the depth, and back:
+ * SpaceToBatchND, BatchToSpaceND, SpaceToBatch, BatchToSpace, SpaceToDepth, DepthToSpace. */
 #include <leat/ops.h>
 
 #include "ops/infer_util.h"
 
-/* d / by, which must be even; -1 stays. */
+/* d / by, which must have no remainder; -1 stays -1. */
 static leat_status divide(int64_t d, int64_t by, int64_t *out)
 {
     LEAT_REQUIRE(d < 0 || d % by == 0, INVALID_ARGUMENT,
@@ -14,7 +14,7 @@ static leat_status divide(int64_t d, int64_t by, int64_t *out)
     return NULL;
 }
 
-/* n dimensions of space; block is NULL if it is not known, and so is pads. */
+/* n spatial dimensions; block and pads are NULL if they are not known. */
 static leat_status batch_shape(leat_infer *c, int n, const int64_t *block, const leat_tensor *pads,
                                bool to_batch)
 {
@@ -123,7 +123,7 @@ static leat_status from_depth_shape(leat_infer *c)
     return depth_shape(c, false);
 }
 
-/* Each of these ops undoes another. */
+/* The gradient of each of these ops is its inverse. */
 static leat_status undo(leat_grad *g, const char *op)
 {
     const leat_node *n = leat_grad_node(g);

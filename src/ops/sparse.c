@@ -1,4 +1,4 @@
-/* sparse.c -- sparse tensors, as places, values and a shape: SparseToDense,
+/* sparse.c -- sparse tensors, as indices, values and a shape: SparseToDense,
  * SparseTensorDenseMatMul. */
 #include <leat/ops.h>
 
@@ -40,7 +40,7 @@ static leat_out transposed(leat_out x)
     return leat_transpose(x, leat_ints(leat_node_graph(x.node), 1, 0));
 }
 
-/* Column i of the places. */
+/* Column i of the indices. */
 static leat_out column(leat_grad *g, int i)
 {
     leat_graph *gr = leat_grad_graph(g);

@@ -1,6 +1,6 @@
-/* sparse_map.c -- sparse tensors kept aside behind numbers, so that they can go through a queue:
- * AddSparseToTensorsMap gives a number, TakeManySparseFromTensorsMap a batch for a vector of them.
- */
+/* sparse_map.c -- sparse tensors that are stored under numbers, so that they can be put into a
+ * queue: AddSparseToTensorsMap gives a number, TakeManySparseFromTensorsMap a batch for a vector of
+ * numbers. */
 #include <leat/extend.h>
 
 static leat_status add_shape(leat_infer *c)

@@ -9,7 +9,7 @@ static leat_status dense_add_shape(leat_infer *c)
     return NULL;
 }
 
-/* The values of the sparse side get what is at their places. */
+/* The gradient of the sparse values is dy at their indices. */
 static leat_status dense_add_grad(leat_grad *g)
 {
     leat_out dy = leat_grad_out(g, 0);

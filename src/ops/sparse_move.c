@@ -1,5 +1,6 @@
-/* sparse_move.c -- sparse tensors in another order, shape or number: SparseReorder, SparseReshape,
- * SparseConcat, SparseSplit, SparseSlice, SparseFillEmptyRows and the gradient of the last. */
+/* sparse_move.c -- ops that reorder, reshape, concatenate, split and slice sparse tensors:
+ * SparseReorder, SparseReshape, SparseConcat, SparseSplit, SparseSlice, SparseFillEmptyRows and the
+ * gradient of the last. */
 #include <leat/ops.h>
 
 #include "ops/infer_util.h"

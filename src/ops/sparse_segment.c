@@ -3,7 +3,7 @@
 #include <leat/extend.h>
 #include <leat/ops.h>
 
-/* How many rows input i says there are; -1 if that is not known. */
+/* The number of rows that input i gives; -1 if it is not known. */
 static leat_status rows_of(leat_infer *c, int i, const char *name, int64_t *n)
 {
     leat_shape scalar;

@@ -1,5 +1,5 @@
-/* special.c -- the gamma function and its kin, element by element: Lgamma, Digamma, Igamma, Zeta
- * ... */
+/* special.c -- the gamma function and related functions, element-wise: Lgamma, Digamma, Igamma,
+ * Zeta ... */
 #include <leat/extend.h>
 #include <leat/ops.h>
 
@@ -43,7 +43,7 @@ static leat_status bessel_i1e_grad(leat_grad *g)
     return leat_grad_in(g, 0, leat_mul(DY, dx));
 }
 
-/* By x: exp(-x + (a - 1) log(x) - lgamma(a)). */
+/* With respect to x: exp(-x + (a - 1) log(x) - lgamma(a)). */
 static leat_status igamma_grad_signed(leat_grad *g, bool minus)
 {
     leat_out a = leat_grad_input(g, 0), x = leat_grad_input(g, 1), dz = DY;
@@ -66,7 +66,7 @@ static leat_status igammac_grad(leat_grad *g)
     return igamma_grad_signed(g, true);
 }
 
-/* By q alone, as in TensorFlow. */
+/* With respect to q only, as in TensorFlow. */
 static leat_status zeta_grad(leat_grad *g)
 {
     leat_out x = leat_grad_input(g, 0), q = leat_grad_input(g, 1);
@@ -87,8 +87,8 @@ static leat_status next_after_grad(leat_grad *g)
     return leat_grad_broadcast(g, dz, leat_zeros_like(dz));
 }
 
-/* By x: exp((b - 1) log(1 - x) + (a - 1) log(x) - log_beta(a, b)). A scalar x that meets tensors is
- * summed over. */
+/* With respect to x: exp((b - 1) log(1 - x) + (a - 1) log(x) - log_beta(a, b)). If x is a scalar
+ * that was broadcast, summed. */
 static leat_status betainc_grad(leat_grad *g)
 {
     leat_out a = leat_grad_input(g, 0), b = leat_grad_input(g, 1), x = leat_grad_input(g, 2);
@@ -102,7 +102,7 @@ static leat_status betainc_grad(leat_grad *g)
     return leat_grad_in(g, 2, leat_reshape(leat_sum(dx, leat_output(axes, 1)), sx));
 }
 
-/* Scalars go with any shape. */
+/* Scalars fit any shape. */
 static leat_status betainc_shape(leat_infer *c)
 {
     leat_shape out = leat_shape_unknown(), some = leat_shape();
@@ -126,12 +126,12 @@ static leat_status betainc_shape(leat_infer *c)
 #define UNARY(op, gradient)                                                                        \
     {                                                                                              \
         .name = op, .inputs = "x: T", .outputs = "y: T", .attrs = REAL,                            \
-        .shape = leat_shape_unchanged, .grad = gradient                                            \
+        .shape = leat_shape_unchanged, .grad = gradient, .flags = LEAT_OP_CWISE                    \
     }
 #define BINARY(op, in, gradient)                                                                   \
     {                                                                                              \
         .name = op, .inputs = in, .outputs = "z: T", .attrs = "T: {float, double}",                \
-        .shape = leat_shape_broadcast_binary, .grad = gradient                                     \
+        .shape = leat_shape_broadcast_binary, .grad = gradient, .flags = LEAT_OP_CWISE             \
     }
 
 const leat_op_def leat_ops_special[] = {
@@ -149,7 +149,8 @@ const leat_op_def leat_ops_special[] = {
      .outputs = "output: T",
      .attrs = "T: {double, float} = DT_FLOAT",
      .shape = leat_shape_broadcast_binary,
-     .grad = next_after_grad},
+     .grad = next_after_grad,
+     .flags = LEAT_OP_CWISE},
     {.name = "Betainc",
      .inputs = "a: T, b: T, x: T",
      .outputs = "z: T",

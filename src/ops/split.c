@@ -1,4 +1,4 @@
-/* split.c -- Split, SplitV, and Unpack, which drops the dim it splits. */
+/* split.c -- Split, SplitV, and Unpack, which removes the dimension that it splits. */
 #include <stdlib.h>
 
 #include <leat/ops.h>
@@ -6,7 +6,7 @@
 #include "core/strbuf.h"
 #include "ops/infer_util.h"
 
-/* The axis at input i, if known, counted from the front: -1 if not. */
+/* The axis at input i, counted from the front; -1 if it is not known. */
 static leat_status split_axis(leat_infer *c, int i, int rank, int64_t *axis)
 {
     leat_shape unused;

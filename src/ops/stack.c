@@ -1,5 +1,5 @@
 /* stack.c -- stacks of tensors, behind handles that live for one step. The gradient of a loop
- * pushes what an iteration computed and pops it when it runs backwards. */
+ * pushes values of an iteration and pops them when it runs backwards. */
 #include <leat/extend.h>
 
 static leat_status push_shape(leat_infer *c)

@@ -1,4 +1,4 @@
-/* state.c -- variables behind references: VariableV2 and what assigns to one. */
+/* state.c -- variables behind references: VariableV2 and the ops that assign to it. */
 #include <leat/extend.h>
 
 static leat_status declared_shape(leat_infer *c)
@@ -7,7 +7,7 @@ static leat_status declared_shape(leat_infer *c)
     return NULL;
 }
 
-/* Of old graphs: [] may mean that the shape is not known. */
+/* In old graphs, [] may mean that the shape is not known. */
 static leat_status variable_v1_shape(leat_infer *c)
 {
     leat_shape s = leat_node_shape(leat_infer_node(c), "shape");
@@ -39,13 +39,15 @@ const leat_op_def leat_ops_state[] = {
      .attrs = VARIABLE_ATTRS,
      .shape = declared_shape,
      .grad = leat_grad_none,
-     .flags = LEAT_OP_STATEFUL},
+     .flags = LEAT_OP_STATEFUL | LEAT_OP_NO_EFFECTS,
+     .role = LEAT_ROLE_VARIABLE},
     {.name = "Variable",
      .outputs = "ref: Ref(dtype)",
      .attrs = VARIABLE_ATTRS,
      .shape = variable_v1_shape,
      .grad = leat_grad_none,
-     .flags = LEAT_OP_STATEFUL},
+     .flags = LEAT_OP_STATEFUL | LEAT_OP_NO_EFFECTS,
+     .role = LEAT_ROLE_VARIABLE},
     {.name = "TemporaryVariable",
      .outputs = "ref: Ref(dtype)",
      .attrs = "shape: shape; dtype: type; var_name: string = ''",
@@ -64,7 +66,8 @@ const leat_op_def leat_ops_state[] = {
      .attrs = "dtype: type",
      .shape = leat_shape_scalar,
      .grad = leat_grad_none,
-     .flags = LEAT_OP_UNINITIALIZED},
+     .flags = LEAT_OP_UNINITIALIZED | LEAT_OP_NO_EFFECTS,
+     .role = LEAT_ROLE_IS_INITIALIZED},
     {.name = "Assign",
      .inputs = "ref: Ref(T), value: T",
      .outputs = "output_ref: Ref(T)",
@@ -77,13 +80,15 @@ const leat_op_def leat_ops_state[] = {
      .outputs = "output_ref: Ref(T)",
      .attrs = "T: numbertype; use_locking: bool = false",
      .shape = leat_shape_merged,
-     .grad = leat_grad_none},
+     .grad = leat_grad_none,
+     .gradient = "value"},
     {.name = "AssignSub",
      .inputs = "ref: Ref(T), value: T",
      .outputs = "output_ref: Ref(T)",
      .attrs = "T: numbertype; use_locking: bool = false",
      .shape = leat_shape_merged,
-     .grad = leat_grad_none},
+     .grad = leat_grad_none,
+     .gradient = "value"},
     {.name = "CountUpTo",
      .inputs = "ref: Ref(T)",
      .outputs = "output: T",

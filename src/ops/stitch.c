@@ -1,5 +1,5 @@
-/* stitch.c -- DynamicStitch and ParallelDynamicStitch put rows together by their indices;
- * DynamicPartition takes them apart. */
+/* stitch.c -- DynamicStitch and ParallelDynamicStitch, which merge rows by their indices;
+ * DynamicPartition, which divides them. */
 #include <stdlib.h>
 
 #include <leat/ops.h>
@@ -52,7 +52,8 @@ static leat_status stitch_grad(leat_grad *g)
     return NULL;
 }
 
-/* The rows' numbers are partitioned in the same way, and say where each gradient goes. */
+/* The row numbers are partitioned in the same way, which gives the row that each gradient belongs
+ * to. */
 static leat_status partition_grad(leat_grad *g)
 {
     leat_graph *graph = leat_grad_graph(g);

@@ -1,6 +1,7 @@
-/* strided_spec.c -- the reading of StridedSlice's arguments, after x[1:, ..., newaxis, ::-1, 3].
- * First the entries are laid over the dims of the input, an ellipsis over as many as are left
- * (without one there is one at the end); then each is brought within its dim. */
+/* strided_spec.c -- the meaning of StridedSlice's arguments, for example of x[1:, ..., newaxis,
+ * ::-1, 3]. First the entries are assigned to the dimensions of the input, an ellipsis to all that
+ * are left (if there is none, it is implied at the end); then each is limited to the size of its
+ * dimension. */
 #include "ops/strided_spec.h"
 
 #include "ops/infer_util.h"
@@ -16,11 +17,12 @@ leat_strided_masks leat_strided_masks_of(const leat_node *n)
 
 enum { NEW_AXIS = -1, MOST = 32 };
 
-/* The entries laid over the dims. */
+/* The entries by dimension. */
 typedef struct layout {
     int64_t begin[LEAT_MAX_RANK], end[LEAT_MAX_RANK], stride[LEAT_MAX_RANK];
-    uint32_t open_begin, open_end, shrink; /* bit d: of dim d */
-    int out[LEAT_MAX_RANK + MOST];         /* which dim each dim of the output is, or NEW_AXIS */
+    uint32_t open_begin, open_end, shrink; /* bit d is for dimension d */
+    /* The input's dimension that each dimension of the output is, or NEW_AXIS. */
+    int out[LEAT_MAX_RANK + MOST];
     int n_out;
 } layout;
 
@@ -93,7 +95,7 @@ static int64_t within(int64_t x, int64_t dim, int64_t low, int64_t high)
     return x < low ? low : x > high ? high : x;
 }
 
-/* Elements of begin, begin + stride, ... before end. */
+/* The number of elements of begin, begin + stride, ... before end. */
 static int64_t steps(int64_t begin, int64_t end, int64_t stride)
 {
     int64_t length = end - begin;
@@ -102,7 +104,7 @@ static int64_t steps(int64_t begin, int64_t end, int64_t stride)
     return length / stride + (length % stride != 0);
 }
 
-/* Dim d of the input, of the given size. */
+/* Dimension d of the input, of the given size. */
 static leat_status resolve_dim(const layout *l, int d, int64_t dim, bool known,
                                leat_strided_spec *out)
 {

@@ -8,13 +8,13 @@ typedef struct leat_strided_masks {
     int64_t begin, end, ellipsis, new_axis, shrink_axis;
 } leat_strided_masks;
 
-/* One entry for each dim of the input: elements begin, begin + stride, ... , size of them. */
+/* For each dimension of the input: the elements begin, begin + stride, ... , size of them. */
 typedef struct leat_strided_spec {
     int rank;
     int64_t begin[LEAT_MAX_RANK], stride[LEAT_MAX_RANK];
     int64_t size[LEAT_MAX_RANK]; /* -1: not known */
-    leat_shape out;              /* with axes dropped and added */
-    bool whole;                  /* all of the input is taken, in order */
+    leat_shape out;              /* the output's shape, with axes removed and added */
+    bool whole;                  /* the output is the whole input, in order */
 } leat_strided_spec;
 
 leat_strided_masks leat_strided_masks_of(const leat_node *n);

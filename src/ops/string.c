@@ -1,7 +1,7 @@
 /* string.c -- StringJoin, AsString, StringToNumber, StringLength. */
 #include <leat/extend.h>
 
-/* Scalars go with everything; the others must be alike. */
+/* Scalars fit any shape; the other inputs must have one shape. */
 static leat_status join_shape(leat_infer *c)
 {
     leat_shape out = leat_shape_unknown();

@@ -1,4 +1,4 @@
-/* string_join.c -- strings apart and together: StringSplit, StringSplitV2, ReduceJoin,
+/* string_join.c -- ops that split, join and format strings: StringSplit, StringSplitV2, ReduceJoin,
  * UnsortedSegmentJoin, StringFormat. */
 #include "ops/infer_util.h"
 

@@ -1,4 +1,4 @@
-/* summary.c -- ops that make Summary messages of what tensors hold, for TensorBoard. */
+/* summary.c -- ops that make Summary messages from tensors, for TensorBoard. */
 #include <leat/extend.h>
 
 const leat_op_def leat_ops_summary[] = {

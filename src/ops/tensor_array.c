@@ -1,6 +1,7 @@
-/* tensor_array.c -- arrays of tensors that live for one step. The order of reads and writes is told
- * by the flow, a float that each write hands on; gradients go the other way, into an array of their
- * own (TensorArrayGradV3) whose flow is the gradient of the flow. */
+/* tensor_array.c -- arrays of tensors that live for one step. The order of reads and writes is
+ * determined by the flow, a float that is an output of each write and an input of later ops;
+ * gradients are written to an array of their own (TensorArrayGradV3), whose flow is the gradient of
+ * the flow. */
 #include <leat/ops.h>
 #include <stdio.h>
 
@@ -111,8 +112,8 @@ static leat_status split_shape(leat_infer *c)
 
 /* ---- Gradients ---- */
 
-/* The array that collects gradients of the one behind input 0, and its flow. Each call of
- * gradients has one of its own, known by the scope that the gradient's name begins with. */
+/* The array that collects gradients of the array behind input 0, and its flow. Each call of
+ * leat_gradients has an array of its own, identified by the first scope of the gradient's name. */
 static leat_out grad_array(leat_grad *g, leat_out dy, leat_out flow)
 {
     const char *name = leat_node_name(dy.node), *end = name;
@@ -132,7 +133,7 @@ static leat_out second(leat_out x)
     return (leat_out){x.node, 1};
 }
 
-/* Of an op that puts values in: they get what was put into the array of gradients. */
+/* The gradient of an op that writes values: they are read from the array of gradients. */
 static leat_status put_grad(leat_grad *g, const char *take_op)
 {
     leat_out flow = leat_grad_out(g, 0), a = grad_array(g, flow, flow);
@@ -142,7 +143,7 @@ static leat_status put_grad(leat_grad *g, const char *take_op)
     return leat_grad_in(g, 3, flow);
 }
 
-/* Of an op that takes values out: their gradients are put into the array of gradients. */
+/* The gradient of an op that reads values: it is written to the array of gradients. */
 static leat_status take_grad(leat_grad *g, const char *put_op)
 {
     leat_out dy = leat_grad_out(g, 0), a = grad_array(g, dy, leat_grad_input(g, 2));

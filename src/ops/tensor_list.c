@@ -50,7 +50,7 @@ static leat_status concat_shape(leat_infer *c)
     return NULL;
 }
 
-/* What is known of a list's items goes along with its handle. */
+/* The dtype and shape of a list's items are those of its handle. */
 static leat_status make_shape(leat_infer *c)
 {
     leat_shape s;

@@ -1,4 +1,4 @@
-/* top_k.c -- TopK, the k largest of each row and where they are; InTopK, whether a class is among
+/* top_k.c -- TopK, the k largest of each row and their indices; InTopK, whether a class is among
  * the k likeliest. */
 #include <leat/extend.h>
 #include <leat/nn.h>
@@ -63,7 +63,8 @@ static leat_out last_dim(leat_out shape)
     return leat_gather(shape, leat_sub(leat_size_of(shape), one), zero);
 }
 
-/* Each value's gradient goes back to the place it was taken from, counted over all rows. */
+/* Each value's gradient is scattered to the index that the value was taken from; indices are
+ * counted over all rows. */
 static leat_status top_k_grad(leat_grad *g)
 {
     leat_graph *graph = leat_grad_graph(g);
@@ -73,7 +74,8 @@ static leat_status top_k_grad(leat_grad *g)
     leat_out pair[] = {all, last_dim(leat_shape_of(indices))};
     leat_out rows = leat_reshape(indices, leat_pack(pair, 2, 0));
     leat_out n_rows = leat_gather(leat_shape_of(rows), zero, zero);
-    leat_out first = leat_range(zero, leat_mul(n_rows, columns), columns); /* of each row */
+    /* The index of the first element of each row. */
+    leat_out first = leat_range(zero, leat_mul(n_rows, columns), columns);
     leat_out places = leat_add(rows, leat_expand_dims(first, all));
     leat_out flat = leat_ints(graph, -1);
     leat_out dx = leat_unsorted_segment_sum(leat_reshape(leat_grad_out(g, 0), flat),

@@ -16,7 +16,7 @@ static leat_shape variable_shape(leat_infer *c, const leat_arg_info *arg, int i)
     return s;
 }
 
-/* Rows: as many as indices, each as the variable's. */
+/* Rows: as many as indices, each of the shape of the variable's rows. */
 static leat_status merge_rows(leat_infer *c, int i, leat_shape *s)
 {
     leat_shape grad, indices;
@@ -30,7 +30,7 @@ static leat_status merge_rows(leat_infer *c, int i, leat_shape *s)
     return leat_shape_merge(s, &grad, s);
 }
 
-/* Variable, slots and gradient are alike, everything else is a scalar. */
+/* Variable, slots and gradient have one shape; all other inputs are scalars. */
 static leat_status apply_shape(leat_infer *c)
 {
     const leat_op_info *op = leat_infer_node(c)->op;
@@ -54,7 +54,7 @@ static leat_status apply_shape(leat_infer *c)
     return NULL;
 }
 
-/* Lists of variables, each to be spelled as a reference or as a handle. */
+/* Lists of variables, for a form with references and one with handles. */
 #define REF(name) name ": Ref(T), "
 #define HANDLE(name) name ": resource, "
 #define VAR(K) K("var")
@@ -68,18 +68,18 @@ static leat_status apply_shape(leat_infer *c)
 #define VAR_MS_MOM(K) K("var") K("ms") K("mom")
 #define VAR_MG_MS_MOM(K) K("var") K("mg") K("ms") K("mom")
 
-/* before and after: scalars around the gradient; more: further attributes. */
+/* before and after: scalars around the gradient; more: further attributes of the op. */
 #define DENSE(op, vars, before, grad_name, after, more)                                            \
     {                                                                                              \
         .name = "Apply" op, .inputs = vars(REF) before grad_name ": T" after,                      \
         .outputs = "out: Ref(T)", .attrs = "T: numbertype; use_locking: bool = false" more,        \
-        .shape = apply_shape, .grad = leat_grad_missing                                            \
+        .shape = apply_shape, .grad = leat_grad_missing, .gradient = grad_name                     \
     }
 #define DENSE_RESOURCE(op, vars, before, grad_name, after, more)                                   \
     {                                                                                              \
         .name = "ResourceApply" op, .inputs = vars(HANDLE) before grad_name ": T" after,           \
         .attrs = "T: numbertype; use_locking: bool = false" more, .shape = apply_shape,            \
-        .grad = leat_grad_missing, .flags = LEAT_OP_STATEFUL                                       \
+        .grad = leat_grad_missing, .flags = LEAT_OP_STATEFUL, .gradient = grad_name                \
     }
 #define SPARSE(op, vars, before, after, more)                                                      \
     {                                                                                              \

@@ -11,7 +11,7 @@ static leat_status transpose_shape(leat_infer *c)
     if (in.rank < 0 && n < 0)
         return NULL;
     int64_t rank = in.rank >= 0 ? in.rank : n;
-    if (in.rank < 0 && rank < 2) /* a scalar's, or a vector's, which stay as they are */
+    if (in.rank < 0 && rank < 2) /* scalars and vectors are not changed by a transposition */
         return NULL;
     LEAT_TRY(leat_shape_with_rank(&in, rank, &in));
     LEAT_TRY(leat_shape_with_rank(&perm, 1, &perm));

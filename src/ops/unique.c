@@ -1,4 +1,4 @@
-/* unique.c -- Unique and its kin, which find what comes more than once; ListDiff. */
+/* unique.c -- Unique and similar ops, which find duplicates; ListDiff. */
 #include "ops/infer_util.h"
 
 static leat_status unique_shape(leat_infer *c)
@@ -11,7 +11,7 @@ static leat_status unique_shape(leat_infer *c)
     return NULL;
 }
 
-/* Along an axis y is as x but for that axis, and idx has its length. */
+/* With an axis, y has the shape of x except along that axis, and idx has the length of the axis. */
 static leat_status unique_v2_shape(leat_infer *c)
 {
     leat_shape x = leat_infer_in(c, 0), n = leat_infer_in(c, 1);

@@ -1,15 +1,15 @@
-/* control_loops.c -- a loop that several devices run: every device that takes part must know how
- * often it goes round. As in TensorFlow, a device that gets values from others inside of a frame
- * also gets a control loop for it,
+/* control_loops.c -- a loop over several devices: every device that takes part must know the number
+ * of iterations. As in TensorFlow, a device that receives values from other devices inside a frame
+ * also gets a control loop for that frame,
  *
  *     Enter -> Merge -> Switch(LoopCond) -> NextIteration -> Merge
  *
- * whose Merge comes once in each iteration, whether the loop goes on after it or not; what is
- * received in the frame waits for it. The condition is received like any other value. Frames inside
- * of frames: the inner Enter starts from the outer Merge.
+ * whose Merge runs once in each iteration, the last one included; the _Recv nodes of the frame
+ * depend on it. The condition is received like any other value. For nested frames, the inner Enter
+ * depends on the outer Merge.
  *
- * The nodes are named "_cloop...". A graph that has such nodes was given its control loops by
- * whoever cut it before.
+ * The nodes are named "_cloop...". A graph that has such nodes already got its control loops when
+ * it was partitioned by task.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 typedef struct frame {
     const char *name;
     int parent;             /* -1: the root, which is frame 0 */
-    const leat_node *enter; /* one that leads here */
+    const leat_node *enter; /* an Enter of the frame */
     leat_node *cond;
 } frame;
 
@@ -33,18 +33,13 @@ typedef struct control_loop {
 
 typedef struct maker {
     leat_graph *graph;
-    int n_nodes; /* before any were added */
+    int n_nodes; /* number of nodes before the pass */
     frame *frames;
     int n_frames;
-    int *leads_to; /* by node id: the frame that its outputs are in */
+    int *leads_to; /* by node id: the frame of its outputs */
     control_loop *loops;
     int n_loops, cap_loops, n_named;
 } maker;
-
-static bool is_one_of(const leat_node *n, const char *op, const char *ref_op)
-{
-    return leat_node_is(n, op) || leat_node_is(n, ref_op);
-}
 
 bool leat_is_control_loop(const leat_node *n)
 {
@@ -73,11 +68,11 @@ static void find_frames(maker *m)
             const leat_node *from = j < x->n_in ? x->in[j].node : x->controls[j - x->n_in];
             f = m->leads_to[from->id]; /* of a NextIteration, which comes later: 0 */
         }
-        if (leat_node_is(x, "LoopCond"))
+        if (leat_node_role(x) == LEAT_ROLE_LOOP_COND)
             m->frames[f].cond = x;
-        if (is_one_of(x, "Enter", "RefEnter"))
+        if (leat_is_enter(x))
             f = child_frame(m, x, f);
-        else if (is_one_of(x, "Exit", "RefExit") && f)
+        else if (leat_is_exit(x) && f)
             f = m->frames[f].parent;
         m->leads_to[x->id] = f;
     }
@@ -118,12 +113,12 @@ static leat_node *find_loop(const maker *m, int f, const char *device)
     return NULL;
 }
 
-/* Whether something of the graph itself goes round on this device. */
+/* Whether a node of the graph itself runs in this frame's iterations on this device. */
 static bool goes_round(const maker *m, int f, const char *device)
 {
     for (int i = 0; i < m->n_nodes; i++) {
         const leat_node *n = m->graph->nodes[i];
-        if (!n->dead && m->leads_to[i] == f && is_one_of(n, "NextIteration", "RefNextIteration") &&
+        if (!n->dead && m->leads_to[i] == f && leat_is_next_iteration(n) &&
             strcmp(n->device, device) == 0)
             return true;
     }
@@ -132,7 +127,7 @@ static bool goes_round(const maker *m, int f, const char *device)
 
 static leat_status loop_for(maker *m, int f, const char *device, leat_node **merge_out);
 
-/* What only has loop invariants to send must go round to send them, too. */
+/* A device that only sends loop invariants must iterate, too, to send them in every iteration. */
 static leat_status sender_goes_round(maker *m, int f, const char *device)
 {
     leat_node *merge;
@@ -163,7 +158,7 @@ static leat_status make_loop(maker *m, int f, const char *device, leat_node *fro
     LEAT_TRY(add(m, "NextIteration", &(leat_out){fork, 1}, 1, &type, 1, device, &next));
     merge->in[1] = (leat_out){next, 0};
     if (strcmp(x->cond->device, device) != 0)
-        leat_node_add_control(fork, merge); /* for what it receives */
+        leat_node_add_control(fork, merge); /* the _Recv nodes wait for it */
     *merge_out = merge;
     return NULL;
 }
@@ -220,7 +215,7 @@ leat_status leat_pass_control_loops(leat_compile *c)
             continue;
         if (leat_is_control_loop(g->nodes[i]))
             return NULL;
-        any |= is_one_of(g->nodes[i], "Enter", "RefEnter");
+        any |= leat_is_enter(g->nodes[i]);
     }
     if (!any)
         return NULL;

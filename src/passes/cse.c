@@ -1,5 +1,6 @@
-/* cse.c -- common subexpressions: of pure nodes on one device with the same op, attributes, inputs
- * and controls, one stays. The same inputs mean the same frame, and dead in the same steps. */
+/* cse.c -- common subexpressions: of several pure nodes on one device with the same op, attributes,
+ * inputs and control inputs, one is kept. Nodes with the same inputs are in the same frame, and
+ * dead in the same steps. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 #include "core/buffer.h"
 #include "passes/pass.h"
 
-enum { HASHED_BYTES = 256 }; /* of a constant; the rest is only compared */
+enum { HASHED_BYTES = 256 }; /* bytes of a constant that are hashed; the rest is only compared */
 
 typedef struct merger {
     leat_uses uses;
@@ -16,7 +17,7 @@ typedef struct merger {
     size_t size;
 } merger;
 
-/* Attributes that say nothing about what a node computes. */
+/* Attributes that do not change what a node computes. */
 static bool is_note(const leat_attr *a)
 {
     return strcmp(a->name, "_class") == 0 || strcmp(a->name, "_output_shapes") == 0;
@@ -27,10 +28,10 @@ static bool same_out(leat_out x, leat_out y)
     return x.node == y.node && x.index == y.index;
 }
 
-/* Sums of more than two depend on their order. */
+/* The result of a sum of more than two inputs depends on their order. */
 static bool commutes(const leat_node *n)
 {
-    return n->op->def->flags & LEAT_OP_COMMUTATIVE && n->n_in == 2;
+    return leat_node_flag(n, LEAT_OP_COMMUTATIVE) && n->n_in == 2;
 }
 
 static int by_id(const void *a, const void *b)
@@ -41,16 +42,19 @@ static int by_id(const void *a, const void *b)
 static uint64_t hash_node(const leat_node *n)
 {
     uint64_t h = leat_hash(&n->op, sizeof(n->op), 0), sum = 0;
+    const bool any_order = commutes(n);
     for (int i = 0; i < n->n_in; i++) {
         int edge[2] = {n->in[i].node->id, n->in[i].index};
-        uint64_t e = leat_hash(edge, sizeof(edge), commutes(n) ? 0 : h);
-        h = commutes(n) ? h : e;
-        sum += e;
+        uint64_t e = leat_hash(edge, sizeof(edge), any_order ? 0 : h);
+        if (any_order)
+            sum += e;
+        else
+            h = e;
     }
     h ^= sum;
     for (int i = 0; i < n->n_controls; i++)
         h = leat_hash(&n->controls[i]->id, sizeof(int), h);
-    const leat_tensor *t = leat_node_is(n, "Const") ? leat_node_tensor(n, "value") : NULL;
+    const leat_tensor *t = leat_is_const(n) ? leat_node_tensor(n, "value") : NULL;
     if (t && t->dtype != LEAT_STRING) {
         size_t bytes = leat_tensor_bytes(t);
         h = leat_hash(t->data, bytes < HASHED_BYTES ? bytes : HASHED_BYTES, h ^ t->dtype);
@@ -92,7 +96,7 @@ static bool same(const leat_node *a, const leat_node *b)
     return same_attrs(a, b);
 }
 
-/* The node that does the same, or n itself. */
+/* A node that computes the same, or n itself. */
 static leat_node *first_like(merger *m, leat_node *n)
 {
     if (n->n_controls > 1)
@@ -118,7 +122,7 @@ leat_status leat_pass_cse(leat_compile *c)
     leat_node **order = leat_pass_order(c->graph, &count);
     for (int i = 0; i < count; i++) {
         leat_node *n = order[i], *kept;
-        if (!leat_node_is_pure(n) || !n->n_out || (kept = first_like(&m, n)) == n)
+        if (!leat_node_is_pure(n) || (kept = first_like(&m, n)) == n)
             continue;
         for (int o = 0; o < n->n_out; o++)
             leat_replace_uses(&m.uses, (leat_out){n, o}, (leat_out){kept, o});

@@ -1,9 +1,9 @@
-/* fold.c -- constant folding. A pure node whose inputs are all constants becomes a constant, and
- * so does the shape of a tensor whose shape is known before it is computed.
+/* fold.c -- constant folding. A pure node whose inputs are all constants becomes a constant, and so
+ * does the shape of a tensor whose shape is known before it is computed.
  *
- * A constant that stands for a node waits for what the node's inputs waited for; so it is in the
- * same frame of a loop, and dead when the node would have been. A node that fails now is left as
- * it is, and fails when it runs.
+ * A constant that replaces a node gets the control inputs of the node's inputs, so that it is in
+ * the same frame of a loop, and dead when the node would have been. A node whose computation fails
+ * is not replaced, and fails when it runs.
  */
 #include <stdlib.h>
 
@@ -12,8 +12,8 @@
 #include "passes/pass.h"
 
 enum {
-    MOST_BYTES = 10 << 20, /* of a constant that folding makes */
-    GROWN_BYTES = 1 << 20, /* the same, if the inputs are smaller than it */
+    MOST_BYTES = 10 << 20, /* limit of a constant that folding makes */
+    GROWN_BYTES = 1 << 20, /* limit if the inputs are smaller than the constant */
     FEW = 16,              /* inputs or outputs that fit on the stack */
 };
 
@@ -21,12 +21,12 @@ typedef struct folder {
     leat_compile *c;
     leat_uses uses;
     bool *below_flow;
-    int n_nodes; /* that uses and below_flow know */
+    int n_nodes; /* number of nodes that uses and below_flow have */
 } folder;
 
 static bool may_fold(const leat_node *n)
 {
-    if (leat_node_is(n, "Const") || !n->n_in || !n->n_out || !leat_node_is_pure(n))
+    if (leat_is_const(n) || !n->n_in || !leat_node_is_pure(n))
         return false;
     for (int i = 0; i < n->n_out; i++)
         if (n->out_types[i] == LEAT_RESOURCE || n->out_types[i] == LEAT_VARIANT)
@@ -39,7 +39,8 @@ static bool small_enough(int64_t bytes, int64_t in_bytes)
     return bytes <= MOST_BYTES && (bytes <= GROWN_BYTES || bytes <= in_bytes);
 }
 
-/* What shape inference says of the outputs; if it says nothing, the node has to be run to know. */
+/* The shapes of the outputs, if shape inference knows them; else the node has to be run to know
+ * them. */
 static bool may_be_small(leat_node *n, int64_t in_bytes)
 {
     leat_status s = leat_node_infer(n);
@@ -53,7 +54,7 @@ static bool may_be_small(leat_node *n, int64_t in_bytes)
     return !s;
 }
 
-/* n's outputs are these values from now on. */
+/* Replaces n's outputs by these values. */
 static leat_status become(folder *f, leat_node *n, leat_tensor **values)
 {
     for (int i = 0; i < n->n_in; i++)
@@ -133,21 +134,21 @@ static leat_tensor *int_tensor(leat_dtype t, const int64_t *v, int n, bool scala
     return s ? NULL : y;
 }
 
-/* Output i, from what is known of input i's shape; NULL if that is not enough. */
+/* Output i, from the known shape of input i; NULL if it is not fully known. */
 static leat_tensor *shape_value(const leat_node *n, int i)
 {
     leat_shape s = leat_out_shape(n->in[i]);
     leat_dtype t = n->out_types[i];
-    if (leat_node_is(n, "Rank"))
+    if (leat_node_role(n) == LEAT_ROLE_RANK)
         return s.rank < 0 ? NULL : int_tensor(t, &(int64_t){s.rank}, 1, true);
     int64_t count = leat_shape_count(&s);
     if (count < 0)
         return NULL;
-    return leat_node_is(n, "Size") ? int_tensor(t, &count, 1, true)
-                                   : int_tensor(t, s.dim, s.rank, false);
+    return leat_node_role(n) == LEAT_ROLE_SIZE ? int_tensor(t, &count, 1, true)
+                                               : int_tensor(t, s.dim, s.rank, false);
 }
 
-/* Constants that were made meanwhile are not in the list. */
+/* Constants that the pass has made are not in the list. */
 static bool is_below_flow(const folder *f, const leat_node *n)
 {
     if (n->id < f->n_nodes)
@@ -167,7 +168,7 @@ static leat_status fold_shape(folder *f, leat_node *n)
     for (int i = 0; i < n_out && all; i++)
         all = (few[i] = shape_value(n, i)) != NULL;
     if (all) {
-        /* What is in a frame, or may be dead, stays so. */
+        /* A node in a frame, or one that may be dead, is not moved out of it. */
         for (int i = 0; i < n->n_in; i++)
             if (is_below_flow(f, n->in[i].node))
                 leat_node_add_control(n, n->in[i].node);
@@ -180,17 +181,18 @@ static leat_status fold_shape(folder *f, leat_node *n)
 
 static bool reads_reference(leat_out x)
 {
-    if (leat_node_is(x.node, "Identity"))
+    if (leat_is_identity(x.node))
         x = x.node->in[0];
     return leat_dtype_is_ref(leat_out_dtype(x));
 }
 
-/* The rank of a variable is asked when the step runs: that is how tf.assert_variables_initialized
- * finds out whether it has a value. */
-static bool asks_shape(const leat_node *n)
+/* Rank of a variable is not folded: tf.assert_variables_initialized uses it to find out whether the
+ * variable has a value. */
+static bool is_shape_op(const leat_node *n)
 {
-    return leat_node_is(n, "Shape") || leat_node_is(n, "ShapeN") || leat_node_is(n, "Size") ||
-           (leat_node_is(n, "Rank") && !reads_reference(n->in[0]));
+    const leat_role role = leat_node_role(n);
+    return role == LEAT_ROLE_SHAPE || role == LEAT_ROLE_SIZE ||
+           (role == LEAT_ROLE_RANK && !reads_reference(n->in[0]));
 }
 
 leat_status leat_pass_fold(leat_compile *c)
@@ -203,7 +205,7 @@ leat_status leat_pass_fold(leat_compile *c)
     leat_node **order = leat_pass_order(c->graph, &n);
     leat_status s = NULL;
     for (int i = 0; i < n && !s; i++) {
-        if (asks_shape(order[i]))
+        if (is_shape_op(order[i]))
             s = fold_shape(&f, order[i]);
         if (!s && c->evaluate && may_fold(order[i]))
             s = fold(&f, order[i]);

@@ -1,6 +1,7 @@
-/* fuse.c -- several nodes become one that passes over the memory once: MatMul, the bias that is
- * added to its rows, and a Relu, Relu6, Elu, Sigmoid or Tanh become _FusedMatMul. Values between
- * them must have no other user. */
+/* fuse.c -- several nodes become one that passes over the memory once: a product (MatMul), the bias
+ * that is added to its rows, and an element-wise op of one operand (Relu) become the op that the
+ * product's definition names for that (_FusedMatMul). Values between them must have no other user.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@ typedef struct fuser {
     leat_uses uses;
 } fuser;
 
-/* x's node is there for one input of one node alone. */
+/* Whether x's node has a single consumer, by one input. */
 static leat_node *only_user(const fuser *f, leat_node *n)
 {
     int at = f->uses.at[n->id];
@@ -23,14 +24,14 @@ static leat_node *only_user(const fuser *f, leat_node *n)
     return u->node;
 }
 
-/* Which input of n is the bias of a product at the other, or -1. */
+/* The input of n that is the bias of a product at the other input, or -1. */
 static int bias_input(const leat_node *n, const leat_node *product)
 {
-    if (leat_node_is(n, "BiasAdd"))
+    if (leat_node_role(n) == LEAT_ROLE_BIAS_ADD)
         return n->in[0].node == product && strcmp(leat_node_string(n, "data_format"), "NCHW") != 0
                    ? 1
                    : -1;
-    if (!leat_node_is(n, "Add") && !leat_node_is(n, "AddV2"))
+    if (leat_node_role(n) != LEAT_ROLE_ADD)
         return -1;
     int bias = n->in[0].node == product ? 1 : 0;
     leat_shape b = leat_out_shape(n->in[bias]), y = product->out_shapes[0];
@@ -46,7 +47,7 @@ static leat_attr strings_attr(leat_arena *a, const char *name, const char *const
     return leat_attr_copy(a, &x);
 }
 
-/* The attributes of a _FusedMatMul, in the order of its definition. */
+/* The attributes of the fused op, in the order of its definition. */
 static leat_attr *fused_attrs(const leat_op_info *op, const leat_node *product, leat_arena *a,
                               const char *const *fused, int n_fused)
 {
@@ -67,14 +68,14 @@ static leat_attr *fused_attrs(const leat_op_info *op, const leat_node *product, 
     return attrs;
 }
 
-/* `last` becomes the fused node, if its device has a kernel for that. */
+/* Replaces `last` by the fused node, if its device has a kernel for that. */
 static void make_fused(fuser *f, leat_node *product, leat_node *add, int bias, leat_node *last)
 {
     const char *fused[2] = {"BiasAdd", last->op->def->name};
     leat_arena *a = &last->graph->arena;
     const leat_target *d = leat_pass_device(f->c, last);
     leat_node made = *last;
-    made.op = leat_op_find("_FusedMatMul");
+    made.op = leat_op_find(product->op->def->fused);
     made.n_attrs = made.op->n_attrs;
     made.attrs = fused_attrs(made.op, product, a, fused, last == add ? 1 : 2);
     made.n_in = 3;
@@ -105,9 +106,7 @@ static void fuse_product(fuser *f, leat_node *product)
     if (bias < 0)
         return;
     leat_node *act = only_user(f, add);
-    bool has_act = act && (leat_node_is(act, "Relu") || leat_node_is(act, "Relu6") ||
-                           leat_node_is(act, "Elu") || leat_node_is(act, "Sigmoid") ||
-                           leat_node_is(act, "Tanh"));
+    bool has_act = act && act->n_in == 1 && leat_node_flag(act, LEAT_OP_CWISE);
     make_fused(f, product, add, bias, has_act ? act : add);
 }
 
@@ -115,7 +114,8 @@ leat_status leat_pass_fuse(leat_compile *c)
 {
     fuser f = {.c = c, .uses = leat_uses_of(c->graph)};
     for (int i = 0; i < c->graph->n_nodes; i++)
-        if (!c->graph->nodes[i]->dead && leat_node_is(c->graph->nodes[i], "MatMul"))
+        if (!c->graph->nodes[i]->dead && leat_node_role(c->graph->nodes[i]) == LEAT_ROLE_PRODUCT &&
+            c->graph->nodes[i]->op->def->fused)
             fuse_product(&f, c->graph->nodes[i]);
     leat_uses_free(&f.uses);
     return NULL;

@@ -1,37 +1,17 @@
-/* fuse_apply.c -- a dense training op, AssignAdd or AssignSub takes the tree of element-wise ops
- * that its gradient comes from (a sum of towers' gradients, a scale, a weight decay, a moving
- * average's difference) into itself, so that the gradient never goes through memory. After
- * fuse_cwise.c, which made one _FusedCwise of the tree. */
+/* fuse_apply.c -- a dense training op, AssignAdd or AssignSub is fused with the tree of
+ * element-wise ops that computes its gradient (a sum of towers' gradients, a scale, a weight decay,
+ * a moving average's difference), so that the gradient is never written to memory. Runs after
+ * fuse_cwise.c, which has made one _FusedCwise of the tree. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "passes/pass.h"
 
-static bool starts(const char *s, const char *with)
-{
-    return strncmp(s, with, strlen(with)) == 0;
-}
-
-/* Which input of n is the gradient that it applies; -1: it is no such op. */
-static int gradient_of(const leat_node *n)
-{
-    const char *op = n->op->def->name;
-    bool apply = starts(op, "Apply") || starts(op, "ResourceApply");
-    if (!n->op->own || (!apply && !starts(op, "AssignAdd") && !starts(op, "AssignSub")))
-        return -1;
-    for (int i = 0; i < n->op->n_in; i++) {
-        const char *name = n->op->in[i].name;
-        if (strcmp(name, apply ? "grad" : "value") == 0 || strcmp(name, "delta") == 0)
-            return i;
-    }
-    return -1;
-}
-
 bool leat_pass_is_gradient(const leat_uses *uses, const leat_node *n)
 {
     const leat_use *use = &uses->v[uses->at[n->id]];
-    return uses->at[n->id + 1] - uses->at[n->id] == 1 && use->input >= 0 &&
-           use->input == gradient_of(use->node) && strcmp(n->device, use->node->device) == 0;
+    return uses->at[n->id + 1] - uses->at[n->id] == 1 && use->input > 0 &&
+           use->input == use->node->op->gradient && strcmp(n->device, use->node->device) == 0;
 }
 
 static int count_variables(const leat_node *n)
@@ -43,7 +23,7 @@ static int count_variables(const leat_node *n)
     return count;
 }
 
-/* A scalar of another type, as a count of steps is, has no place in the fused op. */
+/* The fused op cannot have scalars of other dtypes, such as a count of steps. */
 static bool is_of_one_type(const leat_node *n, int vars, int grad)
 {
     for (int i = vars; i < n->n_in; i++)
@@ -102,8 +82,8 @@ leat_status leat_pass_fuse_apply(leat_compile *c)
     leat_node **order = leat_pass_order(c->graph, &n);
     leat_uses uses = leat_uses_of(c->graph);
     for (int i = 0; i < n; i++) {
-        int grad = gradient_of(order[i]);
-        if (grad >= 0)
+        const int grad = order[i]->op->gradient;
+        if (grad > 0)
             fuse(c, &uses, order[i], grad);
     }
     leat_uses_free(&uses);

@@ -1,70 +1,29 @@
 /* fuse_cwise.c -- trees of element-wise ops become one _FusedCwise, which passes over the memory
- * once; a single op, too, where fuse_apply.c takes it further. Only where nothing is known to be
- * broadcast but single elements; values between the ops must have no other user. Ranks must be
- * known, dimensions need not (a batch of any size): the kernel looks at them and falls back to one
- * op after the other. */
+ * once; also a single op, if fuse_apply.c can fuse it further. Operands that are broadcast must be
+ * single elements; values between the ops must have no other consumer. Ranks must be known,
+ * dimensions need not (a batch of any size): the kernel checks them and computes one op after
+ * another if they need more broadcasting. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/alloc.h"
 #include "passes/pass.h"
 
-enum { MOST = 4096, DEPTH = 8 }; /* steps; operands that wait on the stack */
+enum { MOST = 4096, DEPTH = 8 }; /* limit of steps; limit of operands on the stack */
 
-static const char *const ops[] = {
-    "Abs",
-    "Neg",
-    "Square",
-    "Sqrt",
-    "Rsqrt",
-    "Exp",
-    "Log",
-    "Tanh",
-    "Sigmoid",
-    "Reciprocal",
-    "Inv",
-    "Sign",
-    "Floor",
-    "Ceil",
-    "Relu",
-    "Relu6",
-    "Elu",
-    "Selu",
-    "Softsign",
-    "Add",
-    "AddV2",
-    "Sub",
-    "Mul",
-    "RealDiv",
-    "Maximum",
-    "Minimum",
-    "SquaredDifference",
-    "TanhGrad",
-    "SigmoidGrad",
-    "SqrtGrad",
-    "RsqrtGrad",
-    "ReciprocalGrad",
-    "InvGrad",
-    "ReluGrad",
-    "Relu6Grad",
-    "EluGrad",
-    "SeluGrad",
-    "SoftsignGrad",
-    "AddN",
-};
-
-/* A tree in the making: its nodes in the order of execution, and what comes from outside. */
+/* The tree that is being built: its nodes in the order of execution, and its arguments. */
 typedef struct tree {
     const leat_compile *c;
     leat_uses uses;
-    bool *inside; /* by id: is in a tree already */
+    bool *inside; /* by id: the node is already in a tree */
     leat_node **nodes;
     leat_out *args;
     int n, n_args, cap, cap_args;
     const leat_node *root;
 } tree;
 
-/* s may turn out to be whole; a 1 where whole is not known would be repeated. */
+/* Whether s may be equal to the whole shape; a 1 where the whole shape is not known might be
+ * broadcast. */
 static bool alike(const leat_shape *s, const leat_shape *whole)
 {
     for (int i = 0; i < whole->rank && s->rank == whole->rank; i++)
@@ -79,23 +38,18 @@ static bool fits(const leat_shape *s, const leat_shape *whole)
            (leat_shape_known(s) && leat_shape_count(s) == 1 && s->rank <= whole->rank);
 }
 
-static bool is_listed(const leat_node *n)
-{
-    for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
-        if (leat_node_is(n, ops[i]))
-            return true;
-    return false;
-}
-
 static bool eligible(const leat_node *n)
 {
-    if (!is_listed(n) || n->dead || !leat_node_is_pure(n) ||
+    const bool sum = n->op->def->pairwise != NULL;
+    if ((!sum && !leat_node_flag(n, LEAT_OP_CWISE)) || n->dead || !leat_node_is_pure(n) ||
         (n->out_types[0] != LEAT_FLOAT && n->out_types[0] != LEAT_DOUBLE))
         return false;
     const leat_shape *whole = &n->out_shapes[0];
-    bool known = leat_shape_known(whole), sum = leat_node_is(n, "AddN");
+    const bool known = leat_shape_known(whole);
     if (whole->rank < 0 || (known && leat_shape_count(whole) == 0) ||
-        (sum && (!known || n->n_in < 2))) /* a sum's shapes must be the same: nobody else checks */
+        /* The shapes of a sum's inputs must be known to be the same, because the fused op does not
+         * check that. */
+        (sum && (!known || n->n_in < 2)))
         return false;
     for (int i = 0; i < n->n_in; i++) {
         leat_shape s = leat_out_shape(n->in[i]);
@@ -121,9 +75,9 @@ static void add_node(tree *t, leat_node *n)
     t->inside[n->id] = true;
 }
 
-/* Nodes are collected from the root down, second operands first; reversed, that is the order of
- * execution in which the operands of each are on top of the stack. waiting counts operands that
- * are there while a deeper one is computed. */
+/* Nodes are collected from the root down, second operands first; the reverse is the order of
+ * execution in which the operands of each node are on top of the stack. waiting counts operands
+ * that are on the stack while a deeper one is computed. */
 static void collect(tree *t, leat_node *root)
 {
     struct pending {
@@ -136,8 +90,8 @@ static void collect(tree *t, leat_node *root)
         struct pending p = stack[--n];
         add_node(t, p.node);
         int waiting = p.waiting;
-        /* The last pushed is taken first: the second operand. The first one is executed before
-         * it, and waits meanwhile. */
+        /* The last one pushed is taken first: the second operand. The first operand is executed
+         * before it, and stays on the stack meanwhile. */
         leat_node *join[2] = {NULL, NULL};
         for (int i = 0; i < p.node->n_in && i < 2; i++) {
             leat_node *from = p.node->in[i].node;
@@ -169,7 +123,7 @@ static int arg_of(tree *t, leat_out x)
     return t->n_args++;
 }
 
-/* A sum of more than two is a step for each of the others. */
+/* A sum of n inputs is n - 1 steps. */
 static int steps_of(const leat_node *n)
 {
     return n->n_in > 2 ? n->n_in - 1 : 1;
@@ -186,7 +140,8 @@ static int count_steps(const tree *t)
 /* step_of: by id, 1 + the step that computes a node of the tree, else 0. */
 static void fill_operands(tree *t, const int *step_of, int64_t *operands)
 {
-    for (int pass = 0; pass < 2; pass++) /* first the arguments, whose number the rest needs */
+    /* First the arguments, because operands are numbered after them. */
+    for (int pass = 0; pass < 2; pass++)
         for (int i = 0, at = 0; i < t->n; i++) {
             const leat_node *n = t->nodes[i];
             for (int k = 0; k < steps_of(n); k++, at++)
@@ -213,9 +168,8 @@ static void make_fused(tree *t, int *step_of)
     int *sizes = leat_arena_array(a, int, 2 * n_steps), *name_sizes = sizes + n_steps;
     for (int i = 0, at = 0; i < t->n; i++) {
         for (int k = 0; k < steps_of(t->nodes[i]); k++, at++) {
-            list[at] = t->nodes[i]->op->def->name;
-            if (strcmp(list[at], "AddN") == 0)
-                list[at] = "AddV2";
+            const leat_op_def *op = t->nodes[i]->op->def;
+            list[at] = op->pairwise ? op->pairwise : op->name;
             sizes[at] = (int)strlen(list[at]);
             names[at] = t->nodes[i]->name;
             name_sizes[at] = (int)strlen(names[at]);

@@ -1,9 +1,8 @@
-/* fuse_xent.c -- the gradient of a softmax cross entropy is its second output times the gradient
- * that comes from above, row by row: Mul(g, xent:1), g a column. Where g does not depend on the
- * cross entropy itself (it seldom does: most often it is one over the batch), the product is made
- * while the row is at hand. If the batch is not known, g is made from the loss's shape, not from
- * its values; such Shape and Size nodes then look at what the cross entropy is made from instead.
- */
+/* fuse_xent.c -- the gradient of a softmax cross entropy is its second output, multiplied row by
+ * row by the gradient of the loss: Mul(g, xent:1), g a column. If g does not depend on the values
+ * of the cross entropy (usually it is one over the batch size), the product is computed while the
+ * row is in the cache. If the batch size is not known, g is computed from the loss's shape; such
+ * Shape and Size nodes then use the cross entropy's inputs instead. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,31 +11,27 @@
 
 static const char *scaled_form(const leat_node *n)
 {
-    if (leat_node_is(n, "SoftmaxCrossEntropyWithLogits"))
-        return "_ScaledSoftmaxCrossEntropyWithLogits";
-    return leat_node_is(n, "SparseSoftmaxCrossEntropyWithLogits")
-               ? "_ScaledSparseSoftmaxCrossEntropyWithLogits"
-               : NULL;
+    return leat_node_role(n) == LEAT_ROLE_CROSS_ENTROPY ? n->op->def->fused : NULL;
 }
 
-/* x is the losses, one for each row, perhaps reshaped to the same. */
+/* Whether x is the losses, one for each row, perhaps reshaped to the same shape. */
 static bool is_loss(leat_out x, const leat_node *xent)
 {
-    while (x.node != xent &&
-           (leat_node_is(x.node, "Reshape") || leat_node_is(x.node, "Identity")) &&
+    while (x.node != xent && leat_node_flag(x.node, LEAT_OP_RESHAPES | LEAT_OP_IDENTITY) &&
            leat_out_shape(x).rank == 1)
         x = x.node->in[0];
     return x.node == xent && x.index == 0;
 }
 
-static bool asks_for_shape(const leat_node *n, const leat_node *xent)
+static bool uses_shape(const leat_node *n, const leat_node *xent)
 {
-    return (leat_node_is(n, "Shape") || leat_node_is(n, "Size")) && is_loss(n->in[0], xent) &&
-           leat_out_shape(n->in[0]).rank == 1;
+    const leat_role role = leat_node_role(n);
+    return (role == LEAT_ROLE_SHAPE || role == LEAT_ROLE_SIZE) && n->n_in == 1 &&
+           is_loss(n->in[0], xent) && leat_out_shape(n->in[0]).rank == 1;
 }
 
-/* Whether x needs n, or is it, for more than the shape of the losses; if not, shapes gets the nodes
- * that ask for that. */
+/* Whether x depends on n by more than the shape of the losses; if not, shapes gets the nodes that
+ * use that shape. */
 static bool depends(const leat_graph *g, const leat_node *x, const leat_node *n,
                     const leat_node **shapes, int *n_shapes)
 {
@@ -47,7 +42,7 @@ static bool depends(const leat_graph *g, const leat_node *x, const leat_node *n,
     seen[x->id] = true;
     while (top && !found) {
         const leat_node *at = stack[--top];
-        bool shape = asks_for_shape(at, n);
+        bool shape = uses_shape(at, n);
         found = at == n;
         if (shape)
             shapes[(*n_shapes)++] = at;
@@ -64,7 +59,7 @@ static bool depends(const leat_graph *g, const leat_node *x, const leat_node *n,
     return found;
 }
 
-/* The product that is the only user of xent:1, or NULL. */
+/* The product that is the only consumer of xent:1, or NULL. */
 static leat_node *product_of(const leat_uses *u, const leat_node *xent)
 {
     leat_node *found = NULL;
@@ -72,16 +67,15 @@ static leat_node *product_of(const leat_uses *u, const leat_node *xent)
         const leat_use *use = &u->v[i];
         if (use->output != 1)
             continue;
-        if (found || !leat_node_is(use->node, "Mul"))
+        if (found || leat_node_role(use->node) != LEAT_ROLE_MUL)
             return NULL;
         found = use->node;
     }
     return found;
 }
 
-/* x has, as far as is known, one element for each row of what it is multiplied with, or one for
- * all.
- */
+/* Whether x has, as far as is known, one element for each row that it is multiplied with, or one
+ * element for all. */
 static bool is_column(leat_out x, const leat_shape *rows)
 {
     leat_shape s = leat_out_shape(x);
@@ -89,8 +83,8 @@ static bool is_column(leat_out x, const leat_shape *rows)
            (s.dim[0] < 0 || rows->dim[0] < 0 || s.dim[0] == rows->dim[0] || s.dim[0] == 1);
 }
 
-/* A Shape or Size of the losses becomes one that asks for the rows of logits and labels. */
-static void ask_inputs(leat_node *n, const leat_node *xent)
+/* Replaces a Shape or Size of the losses by one that uses the rows of logits and labels. */
+static void use_inputs(leat_node *n, const leat_node *xent)
 {
     leat_arena *a = &n->graph->arena;
     const leat_attr attrs[] = {
@@ -99,7 +93,7 @@ static void ask_inputs(leat_node *n, const leat_node *xent)
          .kind = LEAT_ARG_TYPE,
          .i = leat_dtype_base(leat_out_dtype(xent->in[1]))},
         {.name = "out_type", .kind = LEAT_ARG_TYPE, .i = n->out_types[0]},
-        {.name = "scalar", .kind = LEAT_ARG_BOOL, .i = leat_node_is(n, "Size")},
+        {.name = "scalar", .kind = LEAT_ARG_BOOL, .i = leat_node_role(n) == LEAT_ROLE_SIZE},
     };
     for (int i = 0; i < n->n_attrs; i++)
         leat_attr_release(&n->attrs[i]);
@@ -130,7 +124,7 @@ static void fuse(leat_compile *c, const leat_uses *u, leat_node *xent, const lea
     if (!c->has_kernel(&made, d->parsed.type))
         return;
     for (int i = 0; i < n_shapes; i++)
-        ask_inputs(c->graph->nodes[shapes[i]->id], xent);
+        use_inputs(c->graph->nodes[shapes[i]->id], xent);
     *xent = made;
     leat_replace_uses(u, (leat_out){mul, 0}, (leat_out){xent, 1});
     leat_replace_controls(u, mul, xent);

@@ -38,8 +38,7 @@ leat_node *leat_node_clone(leat_graph *to, const leat_node *n)
 
 static bool back_edge(const leat_node *n, const leat_node *from)
 {
-    return (leat_node_is(n, "Merge") || leat_node_is(n, "RefMerge")) &&
-           (leat_node_is(from, "NextIteration") || leat_node_is(from, "RefNextIteration"));
+    return leat_is_merge(n) && leat_is_next_iteration(from);
 }
 
 leat_node **leat_pass_order(const leat_graph *g, int *count_out)
@@ -92,7 +91,7 @@ leat_uses leat_uses_of(const leat_graph *g)
         }
         if (pass)
             break;
-        /* at[i + 1] becomes the place where node i's uses begin; filling moves it to their end */
+        /* at[i + 1] becomes the start of node i's uses; filling moves it to their end */
         int begin = 0;
         for (int i = 0; i < g->n_nodes; i++) {
             int n = u.at[i + 1];

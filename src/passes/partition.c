@@ -1,11 +1,12 @@
-/* partition.c -- cuts a placed graph into one graph a device, or one a task. Where an edge crosses,
- * the sender's graph gets a _Send and the receiver's a _Recv, one pair for each tensor and
- * receiving device. A control edge that crosses sends an empty tensor.
+/* partition.c -- divides a placed graph into one graph per device, or one per process. Where an
+ * edge crosses, the sender's graph gets a _Send and the receiver's a _Recv, one pair for each
+ * tensor and receiving device. A control edge that crosses sends an empty tensor.
  *
- * Between tasks, a pair may have a wave: how often the way to it has crossed before. Tensors of one
- * wave that go the same way may travel together, since what one of them needs from the receiver
- * came in an earlier wave. What waits for other steps, and what is in or near a loop, has none.
- * A tensor whose users all wait for a later wave from the same sender anyway travels with that. */
+ * Between tasks, a pair may have a wave: the number of crossings between tasks on the longest path
+ * to it. Tensors of one wave from one task to another may be sent together, since whatever one of
+ * them needs from the receiver was sent in an earlier wave. Tensors that wait for other steps, and
+ * those in or near a loop, have no wave. A tensor whose consumers all wait for a later wave from
+ * the same sender anyway is sent with that wave. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,12 +18,12 @@
 typedef struct cutter {
     leat_compile *c;
     leat_graph **parts;
-    int *device_of;    /* by node id: index of its device, or of its task's first device */
+    int *device_of;    /* by node id: index of its device, or of its process's first device */
     int *waves;        /* by node id; -1: none. NULL: no waves at all */
     leat_node **copy;  /* by node id: its copy in its part */
-    bool *may_be_dead; /* by node id: it may not run in a step that needs it */
+    bool *may_be_dead; /* by node id: the node may be dead in a step that needs it */
     leat_map pairs;    /* "id:output>device" -> the _Recv node */
-    leat_map late;     /* the same -> the wave to travel with, plus 1 */
+    leat_map late;     /* the same key -> the later wave that the tensor is sent with, plus 1 */
     int n_pairs;
 } cutter;
 
@@ -34,35 +35,36 @@ static int find_device(const leat_compile *c, const char *name)
     return 0;
 }
 
-static bool same_task(const leat_device_name *a, const leat_device_name *b)
-{
-    return a->task == b->task && a->replica == b->replica && strcmp(a->job, b->job) == 0;
-}
-
 static int find_part(const leat_compile *c, const char *name)
 {
     int d = find_device(c, name);
-    for (int i = 0; c->by_task && i < d; i++)
-        if (same_task(&c->devices[i].parsed, &c->devices[d].parsed))
+    for (int i = 0; c->by_process && i < d; i++)
+        if (c->devices[i].process == c->devices[d].process)
             return i;
     return d;
+}
+
+static bool waits_for_others(const leat_compile *c, const leat_node *x)
+{
+    const leat_target *d = &c->devices[find_device(c, x->device)];
+    return c->may_wait && c->may_wait(x, d->parsed.type);
 }
 
 static void find_waves(cutter *k)
 {
     const leat_graph *g = k->c->graph;
-    if (!k->c->by_task)
+    if (!k->c->by_process)
         return;
     for (int i = 0; i < g->n_nodes; i++)
-        if (!g->nodes[i]->dead &&
-            (leat_node_is(g->nodes[i], "NextIteration") || leat_node_is(g->nodes[i], "_LateArg")))
+        if (!g->nodes[i]->dead && (leat_is_next_iteration(g->nodes[i]) ||
+                                   leat_node_role(g->nodes[i]) == LEAT_ROLE_LATE_ARG))
             return;
     k->waves = leat_new_array(int, g->n_nodes + 1);
     int n;
     leat_node **order = leat_pass_order(g, &n);
     for (int i = 0; i < n; i++) {
         const leat_node *x = order[i];
-        int wave = k->c->may_wait && k->c->may_wait(x) ? -1 : 0, here = k->device_of[x->id];
+        int here = k->device_of[x->id], wave = waits_for_others(k->c, x) ? -1 : 0;
         for (int j = 0; j < x->n_in + x->n_controls && wave >= 0; j++) {
             int from = (j < x->n_in ? x->in[j].node : x->controls[j - x->n_in])->id;
             int w = k->waves[from] < 0 ? -1 : k->waves[from] + (k->device_of[from] != here);
@@ -80,13 +82,13 @@ static size_t pair_key(char key[KEY], leat_out x, int to)
     return (size_t)snprintf(key, KEY, "%d:%d>%d", x.node->id, x.index, to);
 }
 
-/* Inputs, then controls (index -1). */
+/* Visits inputs, then control inputs (index -1). */
 static leat_out dependency(const leat_node *x, int i)
 {
     return i < x->n_in ? x->in[i] : (leat_out){x->controls[i - x->n_in], -1};
 }
 
-/* The last wave that x waits for from this part. */
+/* The last wave from this part that x waits for. */
 static int last_wave(const cutter *k, const leat_node *x, int from)
 {
     int last = -1;
@@ -118,15 +120,15 @@ static void find_late(cutter *k)
     }
 }
 
-/* Below a Switch that is not the condition of a loop, up to a Merge, nodes may be dead. */
+/* Nodes after a Switch that is not the condition of a loop may be dead, up to a Merge. */
 static void mark_dead(cutter *k)
 {
     int n;
     leat_node **order = leat_pass_order(k->c->graph, &n);
     for (int i = 0; i < n; i++) {
         const leat_node *x = order[i];
-        bool dead = leat_node_is(x, "Switch") || leat_node_is(x, "RefSwitch");
-        bool merge = leat_node_is(x, "Merge") || leat_node_is(x, "RefMerge");
+        bool dead = leat_is_switch(x);
+        bool merge = leat_is_merge(x);
         for (int j = 0; j < x->n_in && !merge; j++)
             dead |= k->may_be_dead[x->in[j].node->id];
         for (int j = 0; j < x->n_controls; j++)
@@ -141,7 +143,7 @@ static leat_attr string_attr(const char *name, const char *s)
     return (leat_attr){.name = name, .kind = LEAT_ARG_STRING, .s = s, .n = (int)strlen(s)};
 }
 
-/* An end of a pair, from one device to another, in the graph of one of them. */
+/* One end (_Send or _Recv) of a pair from one device to another, in the graph of one of them. */
 typedef struct pair {
     const leat_target *sender, *receiver;
     const char *tensor_name;
@@ -162,7 +164,7 @@ static leat_status end_node(cutter *k, const char *op, leat_dtype t, leat_out in
          .i = (int64_t)p->sender->incarnation},
         {.name = "_wave", .kind = LEAT_ARG_INT, .i = p->wave},
     };
-    /* A TensorFlow task keeps kernels of these by name for as long as a session lives: a second
+    /* A TensorFlow task keeps kernels of these ops by name as long as a session lives, so a second
      * graph must not use the names of the first. */
     static atomic_uint last;
     char *name = leat_arena_printf(&part->arena, "_%s_%u", send ? "send" : "recv",
@@ -178,7 +180,7 @@ static leat_status end_node(cutter *k, const char *op, leat_dtype t, leat_out in
     return leat_graph_add(part, &spec, out);
 }
 
-/* What a control edge sends: an empty tensor, made after the node that it waits for. */
+/* The empty tensor that a control edge sends, made after the node that it waits for. */
 static leat_status signal(cutter *k, leat_node *after, int part, const char *device, leat_out *out)
 {
     leat_tensor *t;
@@ -201,23 +203,23 @@ static leat_status signal(cutter *k, leat_node *after, int part, const char *dev
     return s;
 }
 
-/* What a node in a loop receives, it receives in every iteration. */
+/* A _Recv for a node in a loop receives a tensor in every iteration. */
 static void wait_for_iteration(cutter *k, leat_node *recv, const leat_node *user)
 {
     for (int i = 0; i < user->n_controls; i++) {
         const leat_node *c = user->controls[i];
-        if (leat_is_control_loop(c) && leat_node_is(c, "Merge") &&
-            strcmp(c->device, user->device) == 0)
+        if (leat_is_control_loop(c) && leat_is_merge(c) && strcmp(c->device, user->device) == 0)
             leat_node_add_control(recv, k->copy[c->id]);
     }
 }
 
-/* On a TensorFlow task a dead value that a _Recv gives goes down its data edges alone, so what
- * waits for a signal that may not come waits for a node behind it. Leat's own tasks need none. */
+/* On a TensorFlow task, a dead value that a _Recv gets is passed on along data edges only. So a
+ * node with a control edge that may be dead waits for an extra node after the _Recv. Leat's own
+ * tasks do not need that. */
 static leat_status behind_signal(cutter *k, const pair *p, leat_graph *part, leat_node **recv)
 {
     const leat_attr type = {.name = "T", .kind = LEAT_ARG_TYPE, .i = LEAT_FLOAT};
-    if (!k->c->by_task || p->receiver->together)
+    if (!k->c->by_process || p->receiver->together)
         return NULL;
     leat_node_spec spec = {.op = "Identity",
                            .name = leat_arena_printf(&part->arena, "%s_signal", (*recv)->name),
@@ -230,7 +232,8 @@ static leat_status behind_signal(cutter *k, const pair *p, leat_graph *part, lea
     return leat_graph_add(part, &spec, recv);
 }
 
-/* The _Recv, in part `to`, of a tensor (or of a node's completion, index -1) for a user there. */
+/* The _Recv, in part `to`, of a tensor (or of a node's completion, index -1) for a consumer
+ * there. */
 static leat_status crossing(cutter *k, leat_out x, int to, const leat_node *user,
                             leat_node **recv_out)
 {

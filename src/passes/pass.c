@@ -1,4 +1,4 @@
-/* pass.c -- what the optimising passes ask about nodes, and how they change them. */
+/* pass.c -- helpers by which the optimising passes inspect and change nodes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,31 +6,16 @@
 #include "core/buffer.h"
 #include "passes/pass.h"
 
-static bool is_one_of(const leat_node *n, const char *const *ops)
-{
-    for (; *ops; ops++)
-        if (leat_node_is(n, *ops))
-            return true;
-    return false;
-}
-
 bool leat_node_is_flow(const leat_node *n)
 {
-    static const char *const ops[] = {"Switch",        "RefSwitch",        "Merge",    "RefMerge",
-                                      "Enter",         "RefEnter",         "Exit",     "RefExit",
-                                      "NextIteration", "RefNextIteration", "LoopCond", NULL};
-    return is_one_of(n, ops);
+    return leat_node_role(n) >= LEAT_ROLE_SWITCH && leat_node_role(n) <= LEAT_ROLE_LOOP_COND;
 }
 
 bool leat_node_has_effects(const leat_node *n)
 {
-    /* Stateful, since they must not be merged or folded; but nothing happens when they run. */
-    static const char *const silent[] = {"VariableV2",     "Variable", "VarHandleOp",
-                                         "ReadVariableOp", "_Arg",     "RefIdentity",
-                                         "RefSwitch",      NULL};
-    if (is_one_of(n, silent) || leat_node_is_flow(n))
+    if (leat_node_flag(n, LEAT_OP_NO_EFFECTS) || leat_node_is_flow(n))
         return false;
-    if (n->op->def->flags & LEAT_OP_STATEFUL)
+    if (leat_node_flag(n, LEAT_OP_STATEFUL))
         return true;
     for (int i = 0; i < n->op->n_in; i++)
         if (n->op->in[i].is_ref)
@@ -40,12 +25,12 @@ bool leat_node_has_effects(const leat_node *n)
 
 bool leat_node_is_pure(const leat_node *n)
 {
-    static const char *const never[] = {"Placeholder", "NoOp", "ControlTrigger", NULL};
-    if (n->op->def->flags & LEAT_OP_STATEFUL || leat_node_is_flow(n) || is_one_of(n, never))
+    if (!n->n_out || leat_node_flag(n, LEAT_OP_STATEFUL) || leat_node_is_flow(n) ||
+        (!n->n_in && leat_node_flag(n, LEAT_OP_PLACEHOLDER)))
         return false;
     for (int i = 0; i < n->n_in; i++)
         if (leat_dtype_is_ref(leat_out_dtype(n->in[i])))
-            return false; /* what it reads can change */
+            return false; /* the variable that it reads can change */
     for (int i = 0; i < n->n_out; i++)
         if (leat_dtype_is_ref(n->out_types[i]))
             return false;
@@ -72,7 +57,7 @@ bool *leat_pass_below_flow(const leat_graph *g)
 
 const leat_tensor *leat_pass_value(leat_out x)
 {
-    return leat_node_is(x.node, "Const") ? leat_node_tensor(x.node, "value") : NULL;
+    return leat_is_const(x.node) ? leat_node_tensor(x.node, "value") : NULL;
 }
 
 void leat_pass_make_const(leat_node *n, leat_tensor *t)

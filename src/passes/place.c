@@ -2,7 +2,9 @@
  *
  * Nodes that must be together form a group: those colocated by _class, those that use one
  * variable's reference or handle, those of one loop unless they ask for several devices. A group
- * gets the first device that fits what all its members ask for and has kernels for all of them.
+ * gets one device: among those that fit what its members ask for and that have kernels for all of
+ * them, the first one of the kind of the highest priority. With soft placement, a group for which
+ * there is no such device goes, as a whole, to any device that can run it (place_choose.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,27 +13,10 @@
 #include "core/alloc.h"
 #include "core/log.h"
 #include "core/strbuf.h"
-#include "passes/pass.h"
+#include "graph/function.h"
+#include "passes/place_int.h"
 
-typedef struct group {
-    int parent;             /* union-find, by node id */
-    leat_device_name asked; /* of the whole group, at its root */
-    const char *asked_by;   /* a node that asked, for messages */
-} group;
-
-typedef struct placer {
-    leat_compile *c;
-    group *groups;
-} placer;
-
-static int root_of(placer *p, int i)
-{
-    while (p->groups[i].parent != i)
-        i = p->groups[i].parent = p->groups[p->groups[i].parent].parent;
-    return i;
-}
-
-/* What two nodes ask for cannot be one device. */
+/* Error: two nodes of a group name different devices. */
 static bool conflict(const leat_device_name *a, const leat_device_name *b)
 {
     return (a->job[0] && b->job[0] && strcmp(a->job, b->job) != 0) ||
@@ -56,7 +41,7 @@ static leat_status join(placer *p, const leat_node *a, const leat_node *b)
                      a->name, b->name, gx->asked_by,
                      leat_device_name_text(&gx->asked, dx, sizeof(dx)), gy->asked_by,
                      leat_device_name_text(&gy->asked, dy, sizeof(dy)));
-        gy->asked = LEAT_DEVICE_ANY; /* the first one's wish counts */
+        gy->asked = LEAT_DEVICE_ANY; /* the device that the first one names is used */
     }
     gx->asked = leat_device_name_merge(&gx->asked, &gy->asked);
     if (!gx->asked_by)
@@ -72,13 +57,15 @@ static leat_status join_class(placer *p, const leat_node *n)
         if (strncmp(a->strings[i], "loc:@", 5) != 0)
             continue;
         const leat_node *with = leat_graph_find(p->c->graph, a->strings[i] + 5);
-        if (with) /* what a run does not need holds nobody */
+        if (with) /* nodes that a run does not need do not count */
             LEAT_TRY(join(p, with, n));
     }
     return NULL;
 }
 
-/* The user of a reference or of a handle goes where the variable is, whatever it asks for. */
+/* A node that uses a reference or a handle is placed with the variable, whatever device it names;
+ * but one that passes handles to a function need not be: the function is placed with the
+ * variables. */
 static leat_status join_inputs(placer *p, const leat_node *n)
 {
     int at = 0;
@@ -93,16 +80,19 @@ static leat_status join_inputs(placer *p, const leat_node *n)
             if (!(arg->is_ref && leat_dtype_is_ref(t)) && t != LEAT_RESOURCE)
                 continue;
             group *user = &p->groups[root_of(p, n->id)];
-            if (conflict(&p->groups[root_of(p, from->id)].asked, &user->asked))
+            if (conflict(&p->groups[root_of(p, from->id)].asked, &user->asked)) {
+                if (leat_node_names_functions(n))
+                    continue;
                 user->asked = LEAT_DEVICE_ANY;
+            }
             LEAT_TRY(join(p, from, n));
         }
     }
     return NULL;
 }
 
-/* A value that goes round in a loop has its flow nodes on one device, its Merge's: what they ask
- * for counts less than that. */
+/* The flow nodes of a loop variable are on one device, that of its Merge, whatever devices they
+ * name. */
 static leat_status join_around(placer *p, const leat_node *merge, const leat_node *n)
 {
     int y = root_of(p, n->id);
@@ -121,22 +111,20 @@ static leat_status join_rounds(placer *p)
         const leat_node *n = g->nodes[i];
         if (n->dead)
             continue;
-        bool merge = leat_node_is(n, "Merge") || leat_node_is(n, "RefMerge");
+        bool merge = leat_is_merge(n);
         for (int j = 0; merge && j < n->n_in; j++) {
             const leat_node *from = n->in[j].node;
-            if (leat_node_is(from, "Enter") || leat_node_is(from, "RefEnter") ||
-                leat_node_is(from, "NextIteration") || leat_node_is(from, "RefNextIteration"))
+            if (leat_is_enter(from) || leat_is_next_iteration(from))
                 LEAT_TRY(join_around(p, n, from));
         }
         const leat_node *from = n->n_in ? n->in[0].node : NULL;
-        if ((leat_node_is(n, "Switch") && leat_node_is(from, "Merge")) ||
-            (leat_node_is(n, "Exit") && leat_node_is(from, "Switch")))
+        if ((leat_is_switch(n) && leat_is_merge(from)) || (leat_is_exit(n) && leat_is_switch(from)))
             LEAT_TRY(join_around(p, from, n));
     }
     return NULL;
 }
 
-/* The rest of a loop goes with it, but for nodes that ask for another device. */
+/* The other nodes of a loop are in the same group, except those that name another device. */
 static leat_status join_loops(placer *p)
 {
     leat_graph *g = p->c->graph;
@@ -147,14 +135,14 @@ static leat_status join_loops(placer *p)
     leat_status s = NULL;
     for (int i = 0; i < g->n_nodes && !s; i++) {
         leat_node *n = g->nodes[i];
-        if (n->dead || seen[i] || !(leat_node_is(n, "Enter") || leat_node_is(n, "RefEnter")))
+        if (n->dead || seen[i] || !leat_is_enter(n))
             continue;
         int top = 0;
         stack[top++] = i;
         seen[i] = true;
         while (top && !s) {
             const leat_node *x = g->nodes[stack[--top]];
-            if (leat_node_is(x, "Exit") || leat_node_is(x, "RefExit"))
+            if (leat_is_exit(x))
                 continue;
             for (int k = u.at[x->id]; k < u.at[x->id + 1] && !s; k++) {
                 leat_node *to = u.v[k].node;
@@ -174,50 +162,8 @@ static leat_status join_loops(placer *p)
     return s;
 }
 
-static const leat_target *first_fit(const leat_compile *c, const leat_device_name *asked)
-{
-    for (int i = 0; i < c->n_devices; i++)
-        if (leat_device_name_fits(&c->devices[i].parsed, asked))
-            return &c->devices[i];
-    return NULL;
-}
-
-static leat_status no_device(const leat_compile *c, const leat_node *n, const group *g)
-{
-    char asked[160];
-    leat_strbuf b = {0};
-    for (int i = 0; i < c->n_devices; i++)
-        leat_strbuf_printf(&b, "%s%s", i ? ", " : " ", c->devices[i].name);
-    leat_status s = leat_error(
-        INVALID_ARGUMENT,
-        "Cannot assign a device for operation %s: {{node %s}} was explicitly assigned to %s but "
-        "available devices are [%s ]. Make sure the device specification refers to a valid device.",
-        n->name, g->asked_by ? g->asked_by : n->name,
-        leat_device_name_text(&g->asked, asked, sizeof(asked)), leat_strbuf_text(&b));
-    leat_strbuf_release(&b);
-    return s;
-}
-
-/* The device of a group, found when its first node asks, and kept as that node's. */
-static leat_status choose(placer *p, leat_node *n, const leat_target **chosen)
-{
-    leat_compile *c = p->c;
-    group *g = &p->groups[root_of(p, n->id)];
-    const leat_target *d = first_fit(c, &g->asked);
-    leat_device_name any_type = g->asked, anything = LEAT_DEVICE_ANY;
-    any_type.type[0] = 0;
-    any_type.id = -1;
-    if (!d && c->soft_placement)
-        d = first_fit(c, &any_type);
-    if (!d && c->soft_placement)
-        d = first_fit(c, &anything);
-    if (!d)
-        return no_device(c, n, g);
-    *chosen = d;
-    return NULL;
-}
-
-/* To the log; to standard error if nobody listens, since somebody asked. */
+/* Writes to the log, or to standard error if there is no sink, because the user has requested
+ * it. */
 static void list(const leat_compile *c)
 {
     leat_strbuf b = {0};
@@ -242,7 +188,7 @@ static leat_status make_groups(placer *p)
     for (int i = 0; i < g->n_nodes; i++) {
         leat_node *n = g->nodes[i];
         group *x = &p->groups[i];
-        *x = (group){.parent = i, .asked_by = n->device[0] ? n->name : NULL};
+        *x = (group){.parent = i, .asked_by = n->device[0] ? n->name : NULL, .classes = ~0u};
         leat_status s = leat_device_name_parse(n->device, &x->asked);
         if (s)
             return leat_status_suffix(s, "\n\t [[{{node %s}}]]", n->name);
@@ -258,29 +204,31 @@ static leat_status make_groups(placer *p)
 
 static leat_status place_all(placer *p)
 {
-    leat_compile *c = p->c;
-    for (int i = 0; i < c->graph->n_nodes; i++) {
-        leat_node *n = c->graph->nodes[i];
-        const leat_target *d = NULL;
-        if (n->dead)
+    leat_graph *g = p->c->graph;
+    leat_place_state(p);
+    for (int i = 0; i < g->n_nodes; i++)
+        if (!g->nodes[i]->dead)
+            p->groups[root_of(p, i)].classes &= leat_place_classes(p, g->nodes[i]);
+    for (int i = 0; i < g->n_nodes; i++) {
+        int root = root_of(p, i);
+        if (g->nodes[i]->dead)
             continue;
-        LEAT_TRY(choose(p, n, &d));
-        if (!c->has_kernel(n, d->parsed.type) && c->soft_placement)
-            for (int k = 0; k < c->n_devices && !c->has_kernel(n, d->parsed.type); k++)
-                d = &c->devices[k];
-        n->device = d->name;
+        if (!p->groups[root].chosen)
+            LEAT_TRY(leat_place_choose(p, root, g->nodes[i]));
+        g->nodes[i]->device = p->groups[root].chosen->name;
     }
     return NULL;
 }
 
 leat_status leat_pass_place(leat_compile *c)
 {
-    placer p = {.c = c, .groups = leat_new_array(group, c->graph->n_nodes + 1)};
+    placer p = {.c = c};
+    leat_place_init(&p);
     leat_status s = make_groups(&p);
     if (!s)
         s = place_all(&p);
     if (!s && c->log_placement)
         list(c);
-    free(p.groups);
+    leat_place_release(&p);
     return s;
 }

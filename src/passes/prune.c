@@ -1,4 +1,5 @@
-/* prune.c -- copies what a run needs: everything above the fetches and targets, up to the feeds. */
+/* prune.c -- copies the nodes that a run needs: all on which the fetches and targets depend, up to
+ * the feeds. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ typedef struct pruner {
     leat_node **args; /* one for each feed */
 } pruner;
 
-/* The feed that stands for this output, or -1. */
+/* The feed of this output, or -1. */
 static int feed_of(const pruner *p, leat_out x)
 {
     for (int i = 0; i < p->q->n_feeds; i++)
@@ -32,10 +33,10 @@ static void need(pruner *p, const leat_node *n)
     p->stack[p->n_stack++] = n->id;
 }
 
-/* The feed that does for waiting for n: a placeholder that is fed does not run. */
+/* The feed that satisfies a control edge from n: a placeholder that is fed does not run. */
 static int fed_control(const pruner *p, leat_node *n)
 {
-    return leat_node_is(n, "Placeholder") ? feed_of(p, (leat_out){n, 0}) : -1;
+    return !n->n_in && leat_node_flag(n, LEAT_OP_PLACEHOLDER) ? feed_of(p, (leat_out){n, 0}) : -1;
 }
 
 static void need_all(pruner *p)
@@ -75,7 +76,7 @@ static leat_status make_args(pruner *p)
             leat_arena_printf(&p->c->graph->arena, "_arg_%s_%d_%d", x.node->name, x.index, i);
         LEAT_TRY(end_node(p, p->q->feed_later ? "_LateArg" : "_Arg", name, t, i, (leat_out){0},
                           &p->args[i]));
-        p->args[i]->out_shapes[0] = x.node->out_shapes[x.index]; /* what is fed must fit it */
+        p->args[i]->out_shapes[0] = x.node->out_shapes[x.index]; /* checked when a value is fed */
         const char *at = p->c->client_device ? p->c->client_device : x.node->device;
         p->args[i]->device = leat_arena_strdup(&p->c->graph->arena, at);
     }
@@ -88,7 +89,7 @@ static leat_out mapped(const pruner *p, leat_out x)
     return feed >= 0 ? (leat_out){p->args[feed], 0} : (leat_out){p->copy[x.node->id], x.index};
 }
 
-/* The copies get the copies of their inputs. */
+/* Sets the inputs of the copies, which are copies, too. */
 static leat_status connect(pruner *p)
 {
     for (int id = 0; id < p->from->n_nodes; id++) {
@@ -122,8 +123,8 @@ static leat_status connect(pruner *p)
     return NULL;
 }
 
-/* Shapes were found while the graph was built, some from the values of constants. Below a constant
- * that is fed, they may not be true. */
+/* Shapes were inferred while the graph was built, some from the values of constants. If such a
+ * constant is fed, the shapes of nodes that depend on it may be wrong. */
 static void forget_shapes(const pruner *p)
 {
     const leat_graph *g = p->c->graph;
@@ -131,9 +132,8 @@ static void forget_shapes(const pruner *p)
     for (int i = 0; i < p->q->n_feeds; i++) {
         leat_dtype t = p->args[i]->out_types[0];
         const leat_node *was = p->q->feeds[i].node;
-        fed[p->args[i]->id] = (t == LEAT_INT32 || t == LEAT_INT64) &&
-                              !leat_node_is(was, "Placeholder") &&
-                              !leat_node_is(was, "PlaceholderWithDefault");
+        fed[p->args[i]->id] =
+            (t == LEAT_INT32 || t == LEAT_INT64) && !leat_node_flag(was, LEAT_OP_PLACEHOLDER);
         any |= fed[p->args[i]->id];
     }
     int n = 0;
@@ -149,7 +149,7 @@ static void forget_shapes(const pruner *p)
     free(fed);
 }
 
-/* What nobody uses is what the graph is for. */
+/* Compiles all of g: the nodes that no other node uses are the targets. */
 void leat_pass_take(leat_compile *c, leat_graph *g)
 {
     c->graph = g;

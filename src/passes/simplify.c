@@ -1,8 +1,9 @@
-/* simplify.c -- nodes that give back what they got, bit for bit, are left out: Identity, x * 1,
- * a Transpose that undoes the one before it, a Reshape to the shape that is there already.
+/* simplify.c -- removes nodes whose output is their input, bit for bit: Identity, x * 1, a
+ * Transpose that is the inverse of the one before, a Reshape to the same shape.
  *
- * First such a node is made an Identity that waits for what its other inputs waited for; then
- * Identities go. Those that read a reference stay: they are where a variable is read.
+ * First such a node is replaced by an Identity with control inputs for its other inputs' control
+ * inputs; then Identities and similar ops are removed. Those that read a reference stay: they are
+ * where a variable is read.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -45,37 +46,38 @@ static bool is_float(leat_dtype t)
     return t == LEAT_FLOAT || t == LEAT_DOUBLE || t == LEAT_HALF || t == LEAT_BFLOAT16;
 }
 
-/* A binary node has the shape of its input i, whatever that is. */
+/* Whether the output of a binary node has the shape of its input i. */
 static bool keeps_shape(const leat_node *n, int i, const leat_tensor *other)
 {
     leat_shape x = leat_out_shape(n->in[i]), y = n->out_shapes[0];
     return other->shape.rank == 0 || (leat_shape_known(&x) && leat_shape_equal(&x, &y));
 }
 
-/* The input that x * 1, x / 1, x - 0, x + 0 gives back, or -1. Of floats, -0 + 0 is 0, and
- * -0 - -0 too; so what is added must be -0, and what is taken away 0. */
+/* The input x of x * 1, x / 1, x - 0, x + 0, or -1. For floats, -0 + 0 is 0, and so is -0 - -0: so
+ * only -0 may be added, and only 0 subtracted. */
 static int neutral(const leat_node *n)
 {
     static const struct {
-        const char *op;
+        bool known;
         double v;
-        bool both; /* either side */
-    } rows[] = {{"Mul", 1, true},  {"RealDiv", 1, false}, {"Div", 1, false},
-                {"Sub", 0, false}, {"Add", -0.0, true},   {"AddV2", -0.0, true}};
-    for (size_t r = 0; r < sizeof(rows) / sizeof(*rows); r++) {
-        if (!leat_node_is(n, rows[r].op))
-            continue;
-        double v = rows[r].v == 0 && !is_float(n->out_types[0]) ? 0.0 : rows[r].v;
-        for (int i = 1; i >= (rows[r].both ? 0 : 1); i--) {
-            const leat_tensor *t = leat_pass_value(n->in[i]);
-            if (t && all_are(t, v) && keeps_shape(n, 1 - i, t))
-                return 1 - i;
-        }
+        bool both; /* the constant may be on either side */
+    } rows[] = {[LEAT_ROLE_MUL] = {true, 1, true},
+                [LEAT_ROLE_DIV] = {true, 1, false},
+                [LEAT_ROLE_SUB] = {true, 0, false},
+                [LEAT_ROLE_ADD] = {true, -0.0, true}};
+    const size_t r = leat_node_role(n);
+    if (r >= sizeof(rows) / sizeof(*rows) || !rows[r].known)
+        return -1;
+    double v = rows[r].v == 0 && !is_float(n->out_types[0]) ? 0.0 : rows[r].v;
+    for (int i = 1; i >= (rows[r].both ? 0 : 1); i--) {
+        const leat_tensor *t = leat_pass_value(n->in[i]);
+        if (t && all_are(t, v) && keeps_shape(n, 1 - i, t))
+            return 1 - i;
     }
     return -1;
 }
 
-/* The shapes are the same, though one size may not be known. */
+/* The shapes are the same, though at most one size may be unknown. */
 static bool same_shape(const leat_shape *a, const leat_shape *b)
 {
     int open = 0;
@@ -94,7 +96,7 @@ static int bits_of(leat_dtype t)
     return 8 * (int)leat_dtype_size(t);
 }
 
-/* Every value of a is one of b. */
+/* Whether dtype b can represent every value of dtype a. */
 static bool within(leat_dtype a, leat_dtype b)
 {
     bool ia = leat_types_has(LEAT_TYPES_INTEGER, a), ib = leat_types_has(LEAT_TYPES_INTEGER, b);
@@ -109,7 +111,7 @@ static bool within(leat_dtype a, leat_dtype b)
            (b == LEAT_DOUBLE && is_float(a));
 }
 
-/* q after p leaves everything where it was. */
+/* Whether the permutation q after p is the identity. */
 static bool undoes(const leat_tensor *p, const leat_tensor *q)
 {
     if (!p || !q || p->count != q->count || p->count > LEAT_MAX_RANK)
@@ -126,19 +128,20 @@ static bool undoes(const leat_tensor *p, const leat_tensor *q)
     return true;
 }
 
-/* What n gives back: one of its inputs, or the input of its input, *past. {NULL} if it does
- * something. */
+/* The tensor that n's output is equal to: one of its inputs, or the input of its input, *past.
+ * {NULL} if there is none. */
 static leat_out gives_back(const leat_node *n, leat_node **past)
 {
     const leat_out none = {0};
-    if (leat_node_is(n, "StopGradient") || leat_node_is(n, "PreventGradient") ||
-        leat_node_is(n, "PlaceholderWithDefault") || leat_node_is(n, "Snapshot") ||
-        (leat_node_is(n, "AddN") && n->n_in == 1))
+    if (n->op->def->pairwise && n->n_in == 1)
         return n->in[0];
     int i = neutral(n);
     if (i >= 0)
         return n->in[i];
-    if (leat_node_is(n, "Reshape") && leat_pass_value(n->in[1])) {
+    if (leat_node_flag(n, LEAT_OP_RESHAPES)) {
+        for (int k = 1; k < n->n_in; k++)
+            if (!leat_pass_value(n->in[k]))
+                return none;
         leat_shape x = leat_out_shape(n->in[0]);
         return same_shape(&x, &n->out_shapes[0]) ? n->in[0] : none;
     }
@@ -148,8 +151,8 @@ static leat_out gives_back(const leat_node *n, leat_node **past)
     if (before->op != n->op || !leat_node_is_pure(before))
         return none;
     *past = before;
-    if (leat_node_is(n, "LogicalNot") ||
-        (leat_node_is(n, "Neg") && !is_float(n->out_types[0]))) /* Neg of 0.0 is 0.0 */
+    if (leat_node_flag(n, LEAT_OP_INVOLUTION) &&
+        (n->out_types[0] == LEAT_BOOL || leat_types_has(LEAT_TYPES_INTEGER, n->out_types[0])))
         return before->in[0];
     if (leat_node_is(n, "Transpose") &&
         undoes(leat_pass_value(before->in[1]), leat_pass_value(n->in[1])))
@@ -160,11 +163,11 @@ static leat_out gives_back(const leat_node *n, leat_node **past)
     return none;
 }
 
-/* The node waits for what the constants that it had as inputs waited for. */
+/* The node gets the control inputs of its constant inputs. */
 static void take_controls(leat_node *n, const leat_node *of)
 {
     for (int i = 0; i < of->n_in; i++)
-        if (leat_node_is(of->in[i].node, "Const"))
+        if (leat_is_const(of->in[i].node))
             for (int j = 0; j < of->in[i].node->n_controls; j++)
                 leat_node_add_control(n, of->in[i].node->controls[j]);
 }
@@ -188,7 +191,7 @@ static void make_identity(leat_node *n, leat_out x, const leat_node *past)
     n->in[0] = x;
 }
 
-/* ---- Identities go ---- */
+/* ---- Removing Identities ---- */
 
 static bool used_by_flow(const leat_uses *u, const leat_node *n)
 {
@@ -198,7 +201,7 @@ static bool used_by_flow(const leat_uses *u, const leat_node *n)
     return false;
 }
 
-/* Whoever used the Identity n can use its input and wait for its controls. */
+/* Consumers of the Identity n use its input instead, and get its control inputs. */
 static bool can_go(const leat_uses *u, const leat_node *n)
 {
     const leat_node *from = n->in[0].node;
@@ -208,7 +211,8 @@ static bool can_go(const leat_uses *u, const leat_node *n)
         return false;
     for (int i = u->at[n->id]; i < u->at[n->id + 1]; i++)
         waiting += u->v[i].input < 0;
-    /* Who waits for a Switch does not wait for one of its branches. */
+    /* A control edge from a Switch does not depend on a branch, unlike one from an Identity of its
+     * output. */
     if (waiting && leat_node_is_flow(from))
         return false;
     if (!n->n_controls)
@@ -238,7 +242,7 @@ leat_status leat_pass_simplify(leat_compile *c)
         leat_out x = leat_node_is_pure(n) && n->n_in ? gives_back(n, &past) : (leat_out){0};
         if (x.node)
             make_identity(n, x, past);
-        if (leat_node_is(n, "Identity") && can_go(&u, n))
+        if (leat_node_flag(n, LEAT_OP_IDENTITY) && can_go(&u, n))
             remove_identity(&u, n);
     }
     free(order);

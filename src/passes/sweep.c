@@ -1,9 +1,9 @@
-/* sweep.c -- removes what nobody needs any more: values that nobody uses, then nodes from which no
- * way leads to a fetch, to a target, or to a node whose running can be noticed.
+/* sweep.c -- removes nodes that are not needed any more: values that are not used, then nodes from
+ * which no path leads to a fetch, to a target, or to a node with side effects.
  *
- * A pure node that others only wait for becomes a NoOp which waits for what the node's inputs come
- * from, and small NoOps give way to what they wait for. So the gradients that tuples of gradients
- * hold together, but nobody asked for, are not computed.
+ * A pure node with outgoing control edges only becomes a NoOp with control edges from the node's
+ * inputs, and small NoOps are replaced by their control inputs. So the gradients that tuples of
+ * gradients hold together, but nobody asked for, are not computed.
  */
 #include <stdlib.h>
 
@@ -16,18 +16,12 @@ typedef struct sweeper {
     bool *below_flow;
 } sweeper;
 
-/* That it fails is what it is for. */
-static bool checks(const leat_node *n)
-{
-    return leat_node_is(n, "CheckNumerics") || leat_node_is(n, "EnsureShape");
-}
-
 static void make_no_op(sweeper *s, leat_node *n)
 {
     for (int i = 0; i < n->n_in; i++) {
         leat_node *from = n->in[i].node;
         s->data_uses[from->id]--;
-        if (!leat_node_is(from, "Const") || from->n_controls)
+        if (!leat_is_const(from) || from->n_controls)
             leat_node_add_control(n, from);
     }
     for (int i = 0; i < n->n_attrs; i++)
@@ -36,8 +30,8 @@ static void make_no_op(sweeper *s, leat_node *n)
     n->n_in = n->n_out = n->n_attrs = 0;
 }
 
-/* Whoever waits for n waits for what it waits for, if those are not more edges than before. On
- * another device it would be: n is one edge that crosses. */
+/* Control edges from n are replaced by edges from n's own control inputs, if that does not make
+ * more edges. Across devices it would: n is one edge that crosses. */
 static void bypass(const leat_uses *u, leat_node *n)
 {
     int users = u->at[n->id + 1] - u->at[n->id];
@@ -67,14 +61,14 @@ static void drop_values(leat_graph *g)
             s.data_uses[order[i]->in[j].node->id]++;
     for (int i = count - 1; i >= 0; i--) {
         leat_node *n = order[i];
-        if (!s.data_uses[n->id] && !n->wanted && n->n_out && !s.below_flow[n->id] &&
-            leat_node_is_pure(n) && !checks(n))
+        if (!s.data_uses[n->id] && !n->wanted && !s.below_flow[n->id] && leat_node_is_pure(n) &&
+            !leat_node_flag(n, LEAT_OP_CHECKS))
             make_no_op(&s, n);
     }
-    /* Those that wait for a NoOp stay the same while the NoOps before it give way. */
+    /* The nodes that wait for a NoOp do not change while the NoOps before it are replaced. */
     s.uses = leat_uses_of(g);
     for (int i = 0; i < count; i++)
-        if (leat_node_is(order[i], "NoOp") && !s.below_flow[order[i]->id])
+        if (leat_node_role(order[i]) == LEAT_ROLE_NO_OP && !s.below_flow[order[i]->id])
             bypass(&s.uses, order[i]);
     leat_uses_free(&s.uses);
     free(order);

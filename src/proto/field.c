@@ -1,4 +1,4 @@
-/* field.c -- protobuf-c's structs by their descriptors; see field.h. */
+/* field.c -- access to the fields of protobuf-c's structs by their descriptors; see field.h. */
 #include "proto/field.h"
 #include "core/alloc.h"
 #include "proto/wire.h"
@@ -37,7 +37,7 @@ void leat_proto_free(void *message)
         protobuf_c_message_free_unpacked(message, NULL);
 }
 
-/* ---- Looking ---- */
+/* ---- Reading fields ---- */
 
 size_t leat_field_size(ProtobufCType type)
 {
@@ -73,7 +73,8 @@ bool leat_field_is_map(const leat_field *f)
            leat_message_is_entry(leat_field_message(f));
 }
 
-/* A field of proto3 without presence: is it at its default? Floats by their bits: -0 is a value. */
+/* Whether a field of proto3 without presence has its default value. Floats are compared by their
+ * bits: -0 is not the default. */
 static bool is_default(const leat_field *f, const void *at)
 {
     switch (f->type) {
@@ -112,9 +113,9 @@ const void *leat_field_value(const leat_field *f, const ProtobufCMessage *m, siz
     return *(const char *const *)at + i * leat_field_size(f->type);
 }
 
-/* ---- Storing ---- */
+/* ---- Setting fields ---- */
 
-static size_t power_of_two(size_t n) /* that is no less than n; 0 for 0 */
+static size_t power_of_two(size_t n) /* the least that is not below n; 0 for 0 */
 {
     return n < 2 ? n : (size_t)1 << (64 - __builtin_clzl(n - 1));
 }
@@ -147,7 +148,7 @@ static void release(const leat_field *f, void *at)
     }
 }
 
-/* Makes room for another value, which the caller sets. */
+/* Makes room for another value of a repeated field, which the caller sets. */
 static void set_present(const leat_field *f, ProtobufCMessage *m)
 {
     if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) {
@@ -187,7 +188,7 @@ ProtobufCMessage *leat_field_child(const leat_field *f, ProtobufCMessage *m)
     return *at = leat_message_new(leat_field_message(f));
 }
 
-/* The length of the UTF-8 sequence at s, 0 if there is none: no overlong forms, no surrogates. */
+/* The length of the UTF-8 sequence at s; 0 if it is invalid (overlong forms and surrogates are). */
 static size_t utf8_length(const uint8_t *s, size_t n)
 {
     static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
@@ -220,7 +221,7 @@ const char *leat_string_fault(const void *bytes, size_t n)
 
 /* ---- Maps ---- */
 
-/* Strings compare by their bytes, numbers as numbers, as protobuf does. */
+/* The order of map keys: strings by their bytes, numbers by their values, as in protobuf. */
 static int key_compare(const ProtobufCMessage *a, const ProtobufCMessage *b)
 {
     const leat_field *key = &a->descriptor->fields[0];
@@ -251,7 +252,7 @@ static int key_compare(const ProtobufCMessage *a, const ProtobufCMessage *b)
 
 typedef struct ranked {
     ProtobufCMessage *entry;
-    size_t rank; /* where it stood: makes the sort stable */
+    size_t rank; /* the position before sorting: makes the sort stable */
 } ranked;
 
 static int ranked_compare(const void *a, const void *b)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* "[2,?]" of a message that may break the rules of leat_shape. */
+/* The shape of a message as text, "[2,?]"; the message may hold shapes that leat_shape cannot. */
 static leat_text dims_show(const Leat__TensorShapeProto *p)
 {
     leat_text t = {"["};
@@ -59,10 +59,10 @@ leat_status leat_shape_from_proto(const Leat__TensorShapeProto *p, leat_shape *o
 
 /* ---- Numbers ---- */
 
-/* The values of a dtype's own field, as its C struct has them. */
+/* The values of a dtype's own field, in the C struct. */
 typedef struct values {
     const void *data;
-    size_t n; /* elements of the tensor */
+    size_t n; /* number of elements of the tensor */
     enum { AS_THEY_ARE, FROM_INT32, FROM_INT } kind;
 } values;
 
@@ -82,7 +82,7 @@ static values values_of(const Leat__TensorProto *p)
         return (values){p->uint32_val, p->n_uint32_val, AS_THEY_ARE};
     case LEAT_UINT64:
         return (values){p->uint64_val, p->n_uint64_val, AS_THEY_ARE};
-    case LEAT_COMPLEX64: /* a value without its imaginary part is none */
+    case LEAT_COMPLEX64: /* a real part without its imaginary part is ignored */
         return (values){p->scomplex_val, p->n_scomplex_val / 2, AS_THEY_ARE};
     case LEAT_COMPLEX128:
         return (values){p->dcomplex_val, p->n_dcomplex_val / 2, AS_THEY_ARE};
@@ -96,7 +96,7 @@ static values values_of(const Leat__TensorProto *p)
     }
 }
 
-/* Repeats the last of n elements up to count of them; of none, zeros. */
+/* Repeats the last of n elements up to count elements; if there are none, writes zeros. */
 static void repeat_last(char *data, int64_t n, int64_t count, size_t size)
 {
     if (n == 0) {
@@ -107,7 +107,7 @@ static void repeat_last(char *data, int64_t n, int64_t count, size_t size)
     char *rest = data + (size_t)n * size;
     size_t want = (size_t)(count - n) * size, have = want < size ? want : size;
     memcpy(rest, last, have);
-    for (; have < want; have *= 2) /* copies of copies */
+    for (; have < want; have *= 2) /* doubles the copied part each time */
         memcpy(rest + have, rest, want - have < have ? want - have : have);
 }
 
@@ -133,7 +133,7 @@ static void numbers_from_field(leat_tensor *t, const Leat__TensorProto *p)
 static void numbers_from_content(leat_tensor *t, const ProtobufCBinaryData *b)
 {
     memcpy(t->data, b->data, b->len);
-    if (t->dtype == LEAT_BOOL) /* any other byte than 0 and 1 is no bool to C */
+    if (t->dtype == LEAT_BOOL) /* any other byte than 0 and 1 is not a valid C bool */
         for (int64_t i = 0; i < t->count; i++)
             ((uint8_t *)t->data)[i] = b->data[i] != 0;
 }
@@ -159,7 +159,7 @@ static leat_status handle_from_proto(const Leat__ResourceHandleProto *p, leat_ha
     return NULL;
 }
 
-/* Only empty variants and numbers have a form that all can read; *v is empty. */
+/* Only empty variants and numbers have an encoding that all programs can read; *v is empty. */
 static leat_status variant_from_proto(const Leat__VariantTensorDataProto *p, leat_variant *v)
 {
     if (leat_number_variant(p->type_name, p->metadata.data, p->metadata.len, v))
@@ -176,7 +176,7 @@ static leat_status string_set(leat_string *s, const void *data, size_t n)
     return NULL;
 }
 
-/* Element i of t from its bytes: a string's own, or an encoded message. */
+/* Element i of t from its bytes: those of a string, or an encoded message. */
 static leat_status element_from_bytes(leat_tensor *t, int64_t i, const void *bytes, size_t n)
 {
     leat_status s;
@@ -208,7 +208,7 @@ static bool next_length(const ProtobufCBinaryData *b, size_t *at, size_t *out)
     return false;
 }
 
-/* All lengths as varints, then all bytes. */
+/* Reads all lengths as varints, then all bytes. */
 static leat_status elements_from_content(leat_tensor *t, const ProtobufCBinaryData *b)
 {
     size_t lengths = 0, total = 0, at = 0, n;
@@ -257,7 +257,7 @@ static leat_status handles_from_field(leat_tensor *t, const Leat__TensorProto *p
     return NULL;
 }
 
-/* Unlike values of other dtypes, those that are missing are empty, which they are already. */
+/* Missing elements of these dtypes are not repeated: they stay empty, unlike missing numbers. */
 static leat_status variants_from_field(leat_tensor *t, const Leat__TensorProto *p)
 {
     for (int64_t i = 0; i < t->count && (uint64_t)i < p->n_variant_val; i++)
@@ -287,13 +287,13 @@ static leat_status fill(leat_tensor *t, const Leat__TensorProto *p)
     return NULL;
 }
 
-/* A content that cannot be right must not first cost the memory of its tensor. */
+/* Checks that the content can be right before memory for the tensor is allocated. */
 static leat_status check_content(const Leat__TensorProto *p, const leat_shape *shape)
 {
     leat_dtype t = (leat_dtype)p->dtype;
     uint64_t len = p->tensor_content.len;
     int64_t count = leat_shape_count(shape), want;
-    bool managed = leat_dtype_managed(t); /* at least a byte each, for the length */
+    bool managed = leat_dtype_managed(t); /* each element has at least one byte, for its length */
     if (len == 0 || count == 0)
         return NULL;
     if (!leat_mul_ok(count, managed ? 1 : (int64_t)leat_dtype_size(t), &want))

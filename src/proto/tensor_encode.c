@@ -24,7 +24,7 @@ Leat__TensorShapeProto *leat_shape_to_proto(const leat_shape *s)
     return p;
 }
 
-/* protobuf-c frees nothing where there is nothing: no copy for n = 0. */
+/* Makes no copy for n = 0: protobuf-c does not free an empty field. */
 static void *copy(const void *data, size_t n)
 {
     return n ? memcpy(leat_xmalloc(n), data, n) : NULL;
@@ -175,7 +175,7 @@ static leat_status variants_to_field(const leat_tensor *t, Leat__TensorProto *p)
     return NULL;
 }
 
-/* Does tf.constant write this one value by value? */
+/* Whether tf.constant writes the tensor in the dtype's own field. */
 static bool constant_by_field(const leat_tensor *t)
 {
     switch ((int)t->dtype) {

@@ -40,7 +40,7 @@ static const char *number_end(const char *p, const char *end)
     return p;
 }
 
-/* Behind the closing quote, or at the end of the line if there is none. */
+/* Gives the position after the closing quote, or the end of the line if there is none. */
 static const char *string_end(const char *p, const char *end, bool *closed)
 {
     char quote = *p++;
@@ -212,7 +212,7 @@ static void put_utf8(leat_strbuf *out, uint32_t c)
     }
 }
 
-/* At most max digits of a base; gives how many there were. */
+/* Reads at most max digits of a base; gives how many there were. */
 static int escape_digits(const char *p, const char *end, int max, int base, uint32_t *out)
 {
     int n = 0;
@@ -221,7 +221,7 @@ static int escape_digits(const char *p, const char *end, int max, int base, uint
     return n;
 }
 
-/* p is behind a backslash. Gives where the escape ends, NULL if it is none. */
+/* p is after a backslash. Gives the end of the escape sequence, NULL if it is not valid. */
 static const char *put_escape(leat_strbuf *out, const char *p, const char *end)
 {
     static const char letters[] = "abfnrtv\\'\"?", bytes[] = "\a\b\f\n\r\t\v\\'\"?";

@@ -1,5 +1,5 @@
-/* text_parse.c -- messages from text; see text.h. Whatever is read is stored in the message at
- * once, so that it can be freed at any moment. */
+/* text_parse.c -- messages from text; see text.h. Every value is stored in the message as soon as
+ * it is read, so that the message can be freed at any time. */
 #include "proto/text.h"
 #include "core/alloc.h"
 #include "proto/field.h"
@@ -15,7 +15,7 @@ typedef struct parser {
 
 #define FAIL(p, ...) leat_lexer_error(&(p)->l, (p)->l.start, __VA_ARGS__)
 
-/* The token for a message, cut where it is long. */
+/* The current token for an error message, shortened if it is long. */
 #define SHOWN(p) (int)((p)->l.n < 60 ? (p)->l.n : 60), (p)->l.start
 
 static leat_status want(parser *p, char symbol)
@@ -32,7 +32,7 @@ static leat_status want(parser *p, char symbol)
 static leat_status parse_integer(parser *p, ProtobufCType type, leat_value *v)
 {
     bool negative = leat_lexer_skip(&p->l, '-');
-    uint64_t u, most = 0, least = 0; /* least: of the negative ones, without their sign */
+    uint64_t u, most = 0, least = 0; /* least is the absolute value of the most negative number */
     switch (type) {
     case PROTOBUF_C_TYPE_UINT64:
     case PROTOBUF_C_TYPE_FIXED64:
@@ -185,7 +185,7 @@ static leat_status parse_list(parser *p, const leat_field *f, ProtobufCMessage *
     return want(p, ']');
 }
 
-/* A field may be given once, and of a oneof only one. */
+/* A field may be given only once, and only one field of a oneof. */
 static leat_status check_unset(parser *p, const leat_field *f, const ProtobufCMessage *m)
 {
     if (f->label == PROTOBUF_C_LABEL_REPEATED)
@@ -247,7 +247,8 @@ static leat_status parse_body(parser *p, ProtobufCMessage *m)
 leat_status leat_proto_from_text(const ProtobufCMessageDescriptor *d, const char *text, size_t n,
                                  ProtobufCMessage **out)
 {
-    locale_t c = newlocale(LC_ALL_MASK, "C", NULL), before = uselocale(c); /* "0.5" is a half */
+    /* Numbers are read with a decimal point, whatever the locale. */
+    locale_t c = newlocale(LC_ALL_MASK, "C", NULL), before = uselocale(c);
     ProtobufCMessage *m = leat_message_new(d);
     parser p = {.depth = 0};
     leat_lexer_init(&p.l, n ? text : "", n);

@@ -12,9 +12,9 @@
 /* ---- Numbers, as Python shows them: the shortest digits that read back as the same number ---- */
 
 typedef struct digits {
-    char d[24]; /* without trailing zeros, at least one */
+    char d[24]; /* digits without trailing zeros, at least one */
     int n;
-    int point; /* 0.d1d2d3... times ten to this */
+    int point; /* exponent: the value is 0.d1d2d3... times ten to this power */
 } digits;
 
 /* x, which is finite and not negative, rounded to n digits. */
@@ -37,7 +37,7 @@ static double value_of(const digits *r)
     return strtod(s, NULL);
 }
 
-/* The next larger number of as many digits; false for 99...9. */
+/* The next larger number with the same number of digits; false for 99...9. */
 static bool step_up(digits *r)
 {
     int i = r->n - 1;
@@ -52,8 +52,8 @@ static bool step_up(digits *r)
 static digits shortest(double x)
 {
     digits r;
-    /* 15 digits, less their zeros, are enough for all numbers that have that few; the smallest
-     * of doubles may have fewer than their 15 digits show. */
+    /* 15 digits without trailing zeros suffice for all numbers that have at most 15; the smallest
+     * doubles may need fewer digits than that shows. */
     int n = x < 1e-290 ? 1 : 15;
     for (; n < 17; n++) {
         r = rounded(x, n);
@@ -108,7 +108,7 @@ static void put_double(leat_strbuf *out, double x)
     }
 }
 
-/* The double of the fewest digits, from 6 on, that is this float. */
+/* The double with the fewest digits, from 6 on, that rounds to this float. */
 static void put_float(leat_strbuf *out, float x)
 {
     double d = x;
@@ -226,7 +226,8 @@ static void put_map(leat_strbuf *out, const leat_field *f, const ProtobufCMessag
 static void put_message(leat_strbuf *out, const ProtobufCMessage *m, int indent)
 {
     bool entry =
-        leat_message_is_entry(m->descriptor); /* its value, if a message, is always there */
+        /* An entry's value, if it is a message, is always set. */
+        leat_message_is_entry(m->descriptor);
     for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
         const leat_field *f = &m->descriptor->fields[i];
         size_t n = entry && f->type == PROTOBUF_C_TYPE_MESSAGE ? 1 : leat_field_count(f, m);
@@ -240,7 +241,7 @@ static void put_message(leat_strbuf *out, const ProtobufCMessage *m, int indent)
 
 void leat_proto_to_text(const void *message, leat_strbuf *out)
 {
-    /* Numbers have a point in them whatever the user's language. */
+    /* Numbers have a decimal point, whatever the locale. */
     locale_t c = newlocale(LC_ALL_MASK, "C", NULL), before = uselocale(c);
     put_message(out, message, 0);
     uselocale(before);

@@ -1,8 +1,9 @@
 /* wire_read.c -- messages from bytes; see wire.h.
  *
- * A reader of our own because protobuf-c's recurses as deep as its input says, answers only "no"
- * to bad input, and loses numbers when it merges two pieces of one message. This one makes one
- * pass, and at any moment the message can be freed: whatever is read is stored at once.
+ * Leat does not use protobuf-c's reader because that recurses as deeply as its input demands, does
+ * not say what is wrong with bad input, and loses numbers when it merges two occurrences of one
+ * message. This reader makes one pass, and stores every value as soon as it is read, so that the
+ * message can be freed at any time.
  *
  * Strings that are not UTF-8 are refused, as TensorFlow does, and strings with a NUL inside, which
  * a char * cannot hold.
@@ -14,7 +15,7 @@
 #include <string.h>
 
 typedef struct reader {
-    const ProtobufCMessageDescriptor *type; /* of the message being read, for errors */
+    const ProtobufCMessageDescriptor *type; /* type of the message that is read, for errors */
     const uint8_t *start, *p, *end;
     int depth;
 } reader;
@@ -25,7 +26,7 @@ typedef struct reader {
 
 /* ---- Numbers ---- */
 
-/* A base-128 number of at most max bytes. */
+/* A varint of at most max bytes. */
 static leat_status read_varint(reader *r, int max, uint64_t *out)
 {
     uint64_t v = 0;
@@ -102,13 +103,13 @@ static leat_status read_number(reader *r, ProtobufCType type, leat_value *out)
     case PROTOBUF_C_TYPE_BOOL:
         out->boolean = u != 0;
         break;
-    default: /* the upper half of a number of 32 bits is its sign, or nothing */
+    default: /* the upper half of a 32-bit number is its sign or zero */
         out->u32 = (uint32_t)u;
     }
     return NULL;
 }
 
-/* All numbers of a repeated field in one piece. */
+/* All numbers of a packed repeated field. */
 static leat_status read_packed(reader *r, const leat_field *f, ProtobufCMessage *m)
 {
     size_t bytes = 0, unit = leat_field_size(f->type), n = 0;
@@ -138,7 +139,7 @@ static leat_status read_packed(reader *r, const leat_field *f, ProtobufCMessage 
     return NULL;
 }
 
-/* ---- Strings, messages, fields that nobody knows ---- */
+/* ---- Strings, messages, unknown fields ---- */
 
 static leat_status read_string(reader *r, const leat_field *f, leat_value *out)
 {

@@ -1,8 +1,8 @@
 /* wire_write.c -- messages to bytes; see wire.h.
  *
- * The writer goes from the last field to the first and fills its memory from the end, so that
- * the length of a message is known when the place in front of it, where the length belongs, is
- * reached.
+ * The writer goes from the last field to the first and fills its memory from the end, so that the
+ * length of a message is known when the writer comes to the bytes in front of the message, which
+ * hold its length.
  */
 #include "proto/wire.h"
 #include "core/alloc.h"
@@ -51,7 +51,7 @@ static void put_bytes(writer *w, const void *bytes, size_t n)
     put_varint(w, n);
 }
 
-/* One value, without its tag. Gives its wire type. */
+/* Writes one value without its tag. Gives its wire type. */
 static unsigned put_value(writer *w, const leat_field *f, const void *at)
 {
     switch (f->type) {
@@ -114,7 +114,7 @@ static void put_packed(writer *w, const leat_field *f, const void *values, size_
 {
     size_t size = leat_field_size(f->type), before = w->used;
     if (f->type == PROTOBUF_C_TYPE_FLOAT || f->type == PROTOBUF_C_TYPE_DOUBLE)
-        put(w, values, n * size); /* they are stored as they are sent */
+        put(w, values, n * size); /* the byte order in memory is that of the wire */
     else
         for (size_t i = n; i-- > 0;)
             put_value(w, f, (const char *)values + i * size);
@@ -140,7 +140,7 @@ static void put_map(writer *w, const leat_field *f, const ProtobufCMessage *m, s
 static void put_message(writer *w, const ProtobufCMessage *m)
 {
     bool entry =
-        leat_message_is_entry(m->descriptor); /* it has both fields, always, and no others */
+        leat_message_is_entry(m->descriptor); /* an entry always has both fields, and no others */
     for (size_t i = entry ? 0 : m->n_unknown_fields; i-- > 0;) {
         const ProtobufCMessageUnknownField *u = &m->unknown_fields[i];
         put(w, u->data, u->len);

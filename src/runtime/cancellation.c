@@ -5,7 +5,8 @@
 #include "runtime/session_int.h"
 
 struct leat_cancellation {
-    pthread_mutex_t lock; /* guards what follows; a step's lock, and those of calls, come after it */
+    pthread_mutex_t
+        lock; /* guards what follows; a step's lock, and those of calls, come after it */
     leat_cancel_watch *watches;
     bool cancelled;
 };
@@ -73,18 +74,28 @@ void leat_cancellation_unwatch(leat_cancellation *c, leat_cancel_watch *w)
     pthread_mutex_unlock(&c->lock);
 }
 
-static void cancel_step(void *arg)
+/* ---- Steps of a session ---- */
+
+static void cancel_step(void *step)
 {
-    leat_step_fail(arg, leat_error(CANCELLED, "The run was cancelled"));
+    leat_step_fail(step, leat_error(CANCELLED, "The run was cancelled"));
 }
 
-void leat_cancellation_join(leat_cancellation *c, leat_live_step *l)
+static void close_step(void *step)
 {
-    l->cancel = (leat_cancel_watch){.fn = cancel_step, .arg = &l->step};
-    leat_cancellation_watch(c, &l->cancel);
+    leat_step_fail(step, leat_session_closed_error());
 }
 
-void leat_cancellation_part(leat_cancellation *c, leat_live_step *l)
+void leat_session_guard(leat_session *s, leat_cancellation *c, leat_step *step, leat_step_guard *g)
 {
-    leat_cancellation_unwatch(c, &l->cancel);
+    *g = (leat_step_guard){.run = {.fn = cancel_step, .arg = step},
+                           .session = {.fn = close_step, .arg = step}};
+    leat_cancellation_watch(c, &g->run);
+    leat_cancellation_watch(s->closing, &g->session);
+}
+
+void leat_session_unguard(leat_session *s, leat_cancellation *c, leat_step_guard *g)
+{
+    leat_cancellation_unwatch(s->closing, &g->session);
+    leat_cancellation_unwatch(c, &g->run);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "graph/function.h"
 #include "runtime/plan.h"
 
 enum { ALWAYS, OPTIMIZES, FUSES }; /* FUSES: makes nodes that only Leat has */
@@ -19,40 +20,84 @@ static const struct {
     {leat_pass_fuse_cwise, FUSES}, {leat_pass_fuse_apply, FUSES},
 };
 
-static leat_device *cpu_of(const leat_plan_options *o)
+/* Where constants are computed. */
+static leat_device *host_of(const leat_plan_options *o)
 {
     for (int i = 0; i < o->n_devices; i++)
-        if (strcmp(o->devices[i]->parsed.type, "CPU") == 0)
+        if (o->devices[i]->kind->host_memory)
             return o->devices[i];
     return NULL;
 }
 
+/* What another task's kind has, if it is unknown here, is that task's to say. */
 static bool has_kernel(const leat_node *n, const char *device_type)
 {
     const leat_kernel_def *def;
+    if (!leat_device_kind_find(device_type))
+        return true;
     bool via_float;
     leat_status s = leat_kernel_find(n, device_type, &def, &via_float);
     leat_status_free(s);
     return !s;
 }
 
-static bool may_wait(const leat_node *n)
+static bool may_wait(const leat_node *n, const char *device_type)
 {
     const leat_kernel_def *def;
     bool via_float;
-    leat_status s = leat_kernel_find(n, "CPU", &def, &via_float);
+    leat_status s = leat_kernel_find(n, device_type, &def, &via_float);
     leat_status_free(s);
-    return s || (def->run_async && !leat_node_is(n, "_Recv")) || def->flags & LEAT_KERNEL_BLOCKS;
+    return s || (def->run_async && leat_node_role(n) != LEAT_ROLE_RECV) ||
+           def->flags & LEAT_KERNEL_BLOCKS;
 }
 
-static leat_status run_passes(leat_compile *c, leat_graph ***parts_out)
+/* Each part gets the functions that its nodes name: it may go to another task, and the graph that
+ * has them may go. The parts of a function's body need none: their calls are made by a set that has
+ * them already. */
+static leat_status keep_functions(const leat_compile *c, const leat_plan_options *o,
+                                  leat_graph **parts)
+{
+    leat_status s = NULL;
+    for (int i = 0; i < c->n_devices; i++) {
+        const leat_graph *library = c->source ? c->source : c->graph ? c->graph : parts[i];
+        if (parts[i] && !s && !o->callables && leat_graph_names_functions(parts[i]))
+            s = leat_functions_gather(parts[i], library, parts[i]);
+        if (parts[i])
+            parts[i]->library = NULL;
+    }
+    for (int i = 0; s && i < c->n_devices; i++)
+        leat_graph_free(parts[i]);
+    if (s)
+        free(parts);
+    return s;
+}
+
+/* Edges between memories, once it is known which device runs what. */
+static leat_status insert_copies(const leat_plan_options *o, leat_graph **parts)
+{
+    leat_status s = NULL;
+    for (int i = 0; i < o->n_devices && !s; i++)
+        if (parts[i] && leat_device_memory(o->devices[i]))
+            s = leat_insert_copies(parts[i], o->devices[i], o->devices, o->n_devices);
+    for (int i = 0; i < o->n_devices && s; i++)
+        leat_graph_free(parts[i]);
+    if (s)
+        free(parts);
+    return s;
+}
+
+static leat_status run_passes(leat_compile *c, const leat_plan_options *o, leat_graph ***parts_out)
 {
     leat_status s = NULL;
     for (size_t i = 0; i < sizeof(passes) / sizeof(*passes) && !s; i++)
         if (passes[i].kind == ALWAYS ||
-            (!c->no_optimization && !(passes[i].kind == FUSES && c->by_task)))
+            (!c->no_optimization && !(passes[i].kind == FUSES && c->by_process)))
             s = passes[i].run(c);
-    return s ? s : leat_pass_partition(c, parts_out);
+    if (!s)
+        s = leat_pass_partition(c, parts_out);
+    if (!s)
+        s = keep_functions(c, o, *parts_out);
+    return s || c->by_process ? s : insert_copies(o, *parts_out);
 }
 
 static leat_compile compile_of(const leat_plan_options *o, const leat_target *targets, int n)
@@ -63,7 +108,7 @@ static leat_compile compile_of(const leat_plan_options *o, const leat_target *ta
                       .no_optimization = o->no_optimization,
                       .has_kernel = has_kernel,
                       .may_wait = may_wait,
-                      .arg = cpu_of(o)};
+                      .arg = host_of(o)};
     c.evaluate = c.arg ? leat_evaluate_node : NULL;
     return c;
 }
@@ -72,8 +117,10 @@ static leat_target *own_targets(const leat_plan_options *o)
 {
     leat_target *targets = leat_new_array(leat_target, o->n_devices + 1);
     for (int i = 0; i < o->n_devices; i++)
-        targets[i] =
-            (leat_target){o->devices[i]->name, o->devices[i]->parsed, o->devices[i]->incarnation};
+        targets[i] = (leat_target){.name = o->devices[i]->name,
+                                   .parsed = o->devices[i]->parsed,
+                                   .incarnation = o->devices[i]->incarnation,
+                                   .priority = o->devices[i]->kind->priority};
     return targets;
 }
 
@@ -84,14 +131,14 @@ leat_status leat_compile_graph(const leat_graph *g, const leat_request *q,
     leat_compile c = compile_of(o, own ? own : o->far->targets, own ? o->n_devices : o->far->n);
     c.source = g;
     c.log_placement = o->log_placement;
-    c.by_task = o->far != NULL;
+    c.by_process = o->far != NULL;
     c.client_device = o->far ? o->devices[0]->name : NULL;
     /* The graph may be growing in another thread; the copy does not. */
     pthread_mutex_lock((pthread_mutex_t *)&g->lock);
     leat_status s = leat_pass_prune(&c, q);
     pthread_mutex_unlock((pthread_mutex_t *)&g->lock);
     if (!s)
-        s = run_passes(&c, parts_out);
+        s = run_passes(&c, o, parts_out);
     leat_graph_free(c.graph);
     free(own);
     return s;
@@ -102,7 +149,7 @@ leat_status leat_compile_part(leat_graph *part, const leat_plan_options *o, leat
     leat_target *own = own_targets(o);
     leat_compile c = compile_of(o, own, o->n_devices);
     leat_pass_take(&c, part);
-    leat_status s = run_passes(&c, parts_out);
+    leat_status s = run_passes(&c, o, parts_out);
     leat_graph_free(c.graph);
     free(own);
     return s;

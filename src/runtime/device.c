@@ -1,4 +1,4 @@
-/* device.c -- the CPU as a device; a process may have several, each with threads of its own. */
+/* device.c -- what devices of all kinds have in common. */
 #include "runtime/device.h"
 
 #include <stdio.h>
@@ -20,24 +20,35 @@ static uint64_t new_incarnation(void)
     return leat_hash(seed, sizeof(seed), 0) | 1; /* 0 means none */
 }
 
-leat_device *leat_cpu_device_new(const char *job, int task, int id, int threads, leat_pool *inter)
+leat_status leat_device_new(const leat_device_kind *kind, const char *job, int task, int id,
+                            int threads, leat_pool *inter, leat_device **out)
 {
     leat_device *d = leat_new(leat_device);
-    d->parsed = (leat_device_name){.replica = 0, .task = task, .type = "CPU", .id = id};
+    atomic_init(&d->refs, 1);
+    d->kind = kind;
+    d->parsed = (leat_device_name){.replica = 0, .task = task, .id = id};
     snprintf(d->parsed.job, sizeof(d->parsed.job), "%s", job);
+    snprintf(d->parsed.type, sizeof(d->parsed.type), "%s", kind->type);
     leat_device_name_text(&d->parsed, d->name, sizeof(d->name));
     d->incarnation = new_incarnation();
-    d->allocator = leat_cpu_allocator();
     d->inter = inter;
+    leat_status s = kind->open(d);
+    if (s) {
+        s = leat_status_prefix(s, "%s cannot be opened: ", d->name);
+        free(d);
+        return s;
+    }
     d->intra = leat_pool_size(inter) == threads - 1 ? inter : leat_pool_new(threads - 1, "intra");
     d->resources = leat_resources_new();
-    return d;
+    *out = d;
+    return NULL;
 }
 
 leat_device *leat_device_for_session(const leat_device *d, bool isolated)
 {
     leat_device *x = leat_new(leat_device);
-    *x = *d;
+    memcpy(x, d, sizeof(*x));
+    atomic_init(&x->refs, 1);
     x->borrows = true;
     if (isolated) {
         x->resources = leat_resources_new();
@@ -48,13 +59,29 @@ leat_device *leat_device_for_session(const leat_device *d, bool isolated)
     return x;
 }
 
-void leat_device_free(leat_device *d)
+leat_device *leat_device_ref(leat_device *d)
+{
+    atomic_fetch_add_explicit(&d->refs, 1, memory_order_relaxed);
+    return d;
+}
+
+void leat_device_close(leat_device *d)
 {
     if (!d)
+        return;
+    leat_resources_clear(d->own ? d->own : d->resources, NULL);
+    leat_device_unref(d);
+}
+
+void leat_device_unref(leat_device *d)
+{
+    if (atomic_fetch_sub_explicit(&d->refs, 1, memory_order_acq_rel) != 1)
         return;
     if (d->intra != d->inter && !d->borrows)
         leat_pool_free(d->intra);
     leat_resources_unref(d->resources);
     leat_resources_unref(d->own);
+    if (d->kind->close && !d->borrows)
+        d->kind->close(d);
     free(d);
 }

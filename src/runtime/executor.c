@@ -1,5 +1,6 @@
 /* executor.c -- runs the nodes of a graph as their inputs come; see executor_int.h for the rules.
  */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +24,15 @@ typedef struct leat_async_run {
     task t;
     int64_t started;
     size_t size;
-    struct leat_async_run *next, *prev; /* of run->waiting, then of arrivals */
+    struct leat_async_run *next, *prev; /* of run->waiting */
+    leat_later_job later;               /* goes on when the kernel has called done */
     atomic_int turns; /* who comes second, the starter or done, goes on with the successors */
     leat_status status;
     leat_entry out[];
 } async_run;
 
 static void work(leat_run *r, task_list *ready);
+static void share(leat_run *r, task_list *ready);
 
 static void list_init(task_list *l)
 {
@@ -65,6 +68,14 @@ static void clear_entries(leat_entry *e, int n)
             e[i].dead = false;
 }
 
+/* The device has done all that the kernels of the step enqueued. */
+static void drained(void *arg, leat_status s)
+{
+    leat_step *step = arg;
+    leat_step_fail(step, s);
+    leat_step_part_ended(step);
+}
+
 static void end_active(leat_run *r)
 {
     leat_step *step = r->step;
@@ -74,7 +85,10 @@ static void end_active(leat_run *r)
         leat_flow_clear(r);
     if (leat_step_cancelled(step)) /* values on their way to nodes that never ran */
         clear_entries(r->root.entries, r->executor->frames[0].n_entries);
-    leat_step_part_ended(step);
+    if (r->executor->device->kind->host_memory)
+        leat_step_part_ended(step);
+    else
+        leat_device_drain(r->executor->device, drained, step);
 }
 
 static void fail(leat_run *r, const exec_node *n, leat_status s)
@@ -224,25 +238,45 @@ static void async_job(void *arg)
     end_active(r);
 }
 
-static __thread leat_arrivals *arrivals; /* that this thread collects, or NULL */
-static __thread const leat_step *only;   /* see leat_arrivals_only */
-
-static void arrived(leat_arrivals *l, async_run *a)
+static async_run *async_of(leat_later_job *j)
 {
-    a->next = NULL;
-    *l->last = a;
-    l->last = &a->next;
+    return (async_run *)((char *)j - offsetof(async_run, later));
 }
 
-/* What this thread has collected must not wait until a long work is done. */
-static void send_away(leat_arrivals *l)
+static void async_submit(leat_later_job *j)
 {
-    for (async_run *a = l->first, *next; a; a = next) {
-        next = a->next;
-        leat_pool_submit(a->run->executor->device->inter, async_job, a);
+    async_run *a = async_of(j);
+    leat_pool_submit(a->run->executor->device->inter, async_job, a);
+}
+
+/* Runs here what goes on with one run. What goes on with others goes to their pools; it stays for
+ * later where the pool has no thread and this one may run it. */
+static void async_run_all(leat_later_job *list)
+{
+    leat_run *r = NULL;
+    int n = 0;
+    task_list ready;
+    list_init(&ready);
+    for (leat_later_job *j = list, *next; j; j = next) {
+        next = j->next;
+        async_run *a = async_of(j);
+        bool may = leat_later_may_run(a->run->step);
+        if (may && (!r || a->run == r)) {
+            r = a->run;
+            finish_async(a, &ready);
+            n++;
+        } else if (!may || leat_pool_size(a->run->executor->device->inter) > 0) {
+            async_submit(j);
+        } else {
+            leat_later_job_add(j);
+        }
     }
-    l->first = NULL;
-    l->last = &l->first;
+    if (ready.n > 1)
+        share(r, &ready);
+    work(r, &ready);
+    list_release(&ready);
+    while (n-- > 0)
+        end_active(r);
 }
 
 static void async_done(leat_kernel *k, leat_status s)
@@ -252,11 +286,8 @@ static void async_done(leat_kernel *k, leat_status s)
     unlink_waiting(a);
     if (atomic_fetch_add(&a->turns, 1) != 1)
         return;
-    /* Later, and perhaps in some other thread. */
-    if (arrivals)
-        arrived(arrivals, a);
-    else
-        leat_pool_submit(a->run->executor->device->inter, async_job, a);
+    a->later = (leat_later_job){.run = async_run_all, .submit = async_submit};
+    leat_later_job_add(&a->later);
 }
 
 static void start_async(leat_run *r, task t, leat_entry *in, task_list *ready)
@@ -352,9 +383,9 @@ static void run_dead(leat_run *r, task t, leat_entry *in, task_list *ready)
     const leat_node *node = n->bound.node;
     leat_entry none[LOCAL_OUTPUTS] = {{0}}, *out = none;
     clear_entries(in, n->n_in);
-    if (leat_node_is(node, "_Send"))
+    if (leat_node_role(node) == LEAT_ROLE_SEND)
         leat_send_dead(&n->bound, r->step, t.it->frame_id, t.it->number);
-    if (leat_node_is(node, "_Retval"))
+    if (leat_node_role(node) == LEAT_ROLE_RETVAL)
         fail(r, n,
              leat_error(INVALID_ARGUMENT,
                         "Retval[%lld] does not have value: what is fetched is on a branch that was "
@@ -454,8 +485,6 @@ static void work(leat_run *r, task_list *ready)
             hand_over(r, t);
             continue;
         }
-        if (arrivals && (t.node->expensive || t.node->blocks))
-            send_away(arrivals);
         if (t.node->expensive || t.node->blocks)
             leat_later_now();
         int before = ready->n;
@@ -465,68 +494,6 @@ static void work(leat_run *r, task_list *ready)
         if (++count % CHECK_EVERY == 0)
             look_at_clock(r);
     }
-}
-
-void leat_arrivals_begin(leat_arrivals *l)
-{
-    *l = (leat_arrivals){.last = &l->first, .within = arrivals != NULL};
-    if (!l->within)
-        arrivals = l;
-}
-
-void leat_arrivals_only(const leat_step *step)
-{
-    only = step;
-}
-
-bool leat_arrivals_welcome(const leat_step *step)
-{
-    return !only || only == step;
-}
-
-/* Takes out those of the first run that may go on here; others go elsewhere if they may not, or if
- * there are threads for them. Gives how many were taken; what they made ready is in the list. */
-static int take_up(leat_arrivals *l, leat_run **run_out, task_list *ready)
-{
-    async_run *next, *a = l->first;
-    leat_run *r = NULL;
-    int n = 0;
-    l->first = NULL;
-    l->last = &l->first;
-    for (; a; a = next) {
-        next = a->next;
-        leat_pool *pool = a->run->executor->device->inter;
-        bool welcome = leat_arrivals_welcome(a->run->step);
-        if (welcome && (!r || a->run == r)) {
-            r = a->run;
-            finish_async(a, ready);
-            n++;
-        } else if (!welcome || leat_pool_size(pool) > 0) {
-            leat_pool_submit(pool, async_job, a);
-        } else {
-            arrived(l, a);
-        }
-    }
-    *run_out = r;
-    return n;
-}
-
-void leat_arrivals_end(leat_arrivals *l)
-{
-    while (l->first && !l->within) {
-        leat_run *r;
-        task_list ready;
-        list_init(&ready);
-        int n = take_up(l, &r, &ready);
-        if (ready.n > 1)
-            share(r, &ready);
-        work(r, &ready);
-        list_release(&ready);
-        while (n-- > 0)
-            end_active(r);
-    }
-    if (!l->within)
-        arrivals = NULL;
 }
 
 void leat_run_start(leat_run *r, leat_step *step)

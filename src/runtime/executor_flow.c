@@ -119,8 +119,7 @@ static leat_status check_cycles(const leat_executor *e)
         if (x->kind == EXEC_MERGE) /* values from NextIteration come later */
             for (int j = 0; j < x->n_in; j++) {
                 const leat_node *from = x->bound.node->in[j].node;
-                pending[i] -=
-                    leat_node_is(from, "NextIteration") || leat_node_is(from, "RefNextIteration");
+                pending[i] -= leat_is_next_iteration(from);
             }
         if (pending[i] == 0)
             queue[n++] = i;

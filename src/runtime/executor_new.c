@@ -6,21 +6,10 @@
 #include "runtime/executor_int.h"
 #include "runtime/memory_plan.h"
 
-static const struct {
-    const char *op;
-    enum exec_kind kind;
-} kinds[] = {
-    {"Switch", EXEC_SWITCH},
-    {"RefSwitch", EXEC_SWITCH},
-    {"Merge", EXEC_MERGE},
-    {"RefMerge", EXEC_MERGE},
-    {"Enter", EXEC_ENTER},
-    {"RefEnter", EXEC_ENTER},
-    {"Exit", EXEC_EXIT},
-    {"RefExit", EXEC_EXIT},
-    {"NextIteration", EXEC_NEXT},
-    {"RefNextIteration", EXEC_NEXT},
-    {"ControlTrigger", EXEC_TRIGGER},
+static const enum exec_kind kinds[] = {
+    [LEAT_ROLE_SWITCH] = EXEC_SWITCH,       [LEAT_ROLE_MERGE] = EXEC_MERGE,
+    [LEAT_ROLE_ENTER] = EXEC_ENTER,         [LEAT_ROLE_EXIT] = EXEC_EXIT,
+    [LEAT_ROLE_NEXT_ITERATION] = EXEC_NEXT, [LEAT_ROLE_TRIGGER] = EXEC_TRIGGER,
 };
 
 static leat_status make_node(leat_executor *e, exec_node *x, const leat_node *n)
@@ -36,16 +25,15 @@ static leat_status make_node(leat_executor *e, exec_node *x, const leat_node *n)
     x->async = def->run_async != NULL;
     for (int i = 0; i < n->n_in; i++)
         x->in_refs |= leat_dtype_is_ref(leat_out_dtype(n->in[i]));
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-        if (leat_node_is(n, kinds[i].op))
-            x->kind = (uint8_t)kinds[i].kind;
+    const size_t role = leat_node_role(n);
+    x->kind = role < sizeof(kinds) / sizeof(*kinds) ? (uint8_t)kinds[role] : EXEC_PLAIN;
     if (x->kind == EXEC_ENTER) {
         x->constant = leat_node_bool(n, "is_constant");
         x->parallel = (int)leat_node_int(n, "parallel_iterations");
     }
     /* Dead values can come from another device, too. */
     e->has_flow |=
-        x->kind != EXEC_PLAIN || (leat_node_is(n, "_Recv") && leat_node_has(n, "_may_be_dead"));
+        x->kind != EXEC_PLAIN || (role == LEAT_ROLE_RECV && leat_node_has(n, "_may_be_dead"));
     return NULL;
 }
 
@@ -113,7 +101,8 @@ static void place_in_frames(leat_executor *e)
     }
 }
 
-leat_status leat_executor_new(leat_graph *g, leat_device *device, leat_executor **out)
+leat_status leat_executor_new(leat_graph *g, leat_device *device, struct leat_callables *callables,
+                              leat_executor **out)
 {
     leat_executor *e = leat_new(leat_executor);
     leat_arena_init(&e->arena);
@@ -127,6 +116,7 @@ leat_status leat_executor_new(leat_graph *g, leat_device *device, leat_executor 
             continue;
         place[i] = e->n_nodes++;
         s = make_node(e, &e->nodes[place[i]], g->nodes[i]);
+        e->nodes[place[i]].bound.callables = callables;
     }
     if (!s) {
         e->roots = leat_arena_array(&e->arena, int, e->n_nodes);

@@ -6,29 +6,35 @@
 #ifndef LEAT_FAR_H
 #define LEAT_FAR_H
 
+#include <leat/session.h>
+
 #include "passes/pass.h"
 #include "runtime/step.h"
 
 typedef struct leat_far leat_far;
-typedef struct leat_far_part leat_far_part;
+typedef struct leat_far_part leat_far_part; /* of a plan */
+typedef struct leat_far_step leat_far_step; /* of a step */
 
 typedef struct leat_far_ops {
-    /* Hands a part over to the task of this device, by a time of CLOCK_MONOTONIC (0: whenever).
-     * Borrows g. */
+    /* Hands a part over to the task of this device, by a time of CLOCK_MONOTONIC (0: within two
+     * minutes), or until it is cancelled (NULL: never). Borrows g. */
     leat_status (*part_new)(leat_far *f, const leat_target *device, const leat_graph *g,
-                            int64_t deadline_ns, leat_far_part **out);
+                            int64_t deadline_ns, leat_cancellation *cancellation,
+                            leat_far_part **out);
     void (*part_free)(leat_far_part *p);
-    /* Starts it in a step; when it has ended, or the step was cancelled and nothing more will
-     * come: leat_step_fail for an error, then leat_step_part_ended. */
-    void (*part_start)(leat_far_part *p, leat_step *step);
-    /* Sets the id and the rendezvous of a step that is about to start, and lets go of them. */
-    leat_status (*step_begin)(leat_far *f, leat_step *step);
-    void (*step_end)(leat_far *f, leat_step *step);
+    /* The other tasks' side of a step that is about to begin, with the id and the rendezvous that
+     * they know it by. */
+    leat_far_step *(*step_new)(leat_far *f, uint64_t *id_out, leat_rendezvous **rendezvous_out);
+    /* Starts these parts. When one has ended, or the step was cancelled and nothing more will come
+     * of it: leat_step_fail for an error, then leat_step_part_ended. */
+    void (*step_start)(leat_far_step *x, leat_far_part *const *parts, int n, leat_step *step);
+    /* Waits as leat_pool_wait does for the step's end; may read and run in this thread what other
+     * tasks send for it. */
+    int (*step_await)(leat_far_step *x, leat_pool *p, leat_step *step);
     /* Which tasks' parts of a step under way have not ended, in words; "" if all have. */
-    void (*step_waits)(leat_far *f, leat_step *step, char *out, size_t size);
-    /* As leat_pool_wait for the step's end; may bring what comes for it in this thread. */
-    int (*step_await)(leat_far *f, leat_pool *p, leat_step *step);
-    void (*free)(leat_far *f); /* the session is over */
+    void (*step_waits)(leat_far_step *x, char *out, size_t size);
+    void (*step_free)(leat_far_step *x, bool failed); /* all parts have ended */
+    void (*free)(leat_far *f);                        /* the session is over */
 } leat_far_ops;
 
 struct leat_far {

@@ -55,7 +55,7 @@ void leat_groups_add(const leat_graph *g, leat_rendezvous_group ***groups, int *
     leat_map open = {0};
     for (int i = 0; i < g->n_nodes; i++) {
         const leat_node *x = g->nodes[i];
-        if (x->dead || !leat_node_is(x, "_Recv") || !leat_node_attr(x, "_wave"))
+        if (x->dead || leat_node_role(x) != LEAT_ROLE_RECV || !leat_node_attr(x, "_wave"))
             continue;
         growing *to = group_for(&open, x, groups, n);
         leat_edge_state e = {0};

@@ -93,7 +93,8 @@ leat_status leat_kernel_out(leat_kernel *k, int i, const leat_shape *shape, leat
             y = from_plan(k, i, t, shape, count);
     }
     if (!y)
-        LEAT_TRY(leat_tensor_alloc(k->device->allocator, t, shape, &y));
+        LEAT_TRY(leat_tensor_alloc(leat_kernel_out_on_host(k, i) ? NULL : k->device->allocator, t,
+                                   shape, &y));
     set_tensor(k, i, y);
     *out = y;
     return NULL;
@@ -107,7 +108,8 @@ leat_status leat_kernel_out_over(leat_kernel *k, int i, int in, const leat_shape
     if (!x || k->in[in].var || k->in[in].moved || !leat_tensor_sole(x) ||
         leat_dtype_managed(x->dtype) || leat_dtype_managed(t) ||
         leat_element_size(t) != leat_element_size(x->dtype) || x->count == 0 ||
-        leat_shape_count(shape) != x->count)
+        leat_shape_count(shape) != x->count ||
+        (k->bound->places && k->bound->places[in] != k->bound->places[k->n_in + i]))
         return leat_kernel_out(k, i, shape, out);
     if (x->dtype == t && leat_shape_equal(shape, &x->shape)) {
         k->in[in].moved = true;
@@ -152,7 +154,7 @@ leat_status leat_kernel_take(leat_kernel *k, int i, leat_tensor **out)
         *out = t;
         return NULL;
     }
-    return leat_tensor_clone(k->device->allocator, t, out);
+    return leat_tensor_clone(t->buffer ? t->buffer->allocator : NULL, t, out);
 }
 
 leat_status leat_kernel_temp(leat_kernel *k, leat_dtype t, const leat_shape *shape,
@@ -199,6 +201,21 @@ leat_device *leat_kernel_device(leat_kernel *k)
 leat_resources *leat_kernel_resources(leat_kernel *k)
 {
     return k->device->resources;
+}
+
+leat_status leat_kernel_handle(leat_kernel *k, int i, const leat_handle **out)
+{
+    const leat_tensor *t = leat_kernel_in(k, i);
+    LEAT_REQUIRE(t->dtype == LEAT_RESOURCE && t->count > 0 && *(leat_handle **)t->data,
+                 INVALID_ARGUMENT, "Input %d of '%s' is not a resource handle", i,
+                 leat_node_name(leat_kernel_node(k)));
+    const leat_handle *h = *(leat_handle **)t->data;
+    const char *here = leat_kernel_device(k)->name;
+    LEAT_REQUIRE(strcmp(h->device, here) == 0, INVALID_ARGUMENT,
+                 "Trying to access resource %s located in device %s from device %s", h->name,
+                 h->device, here);
+    *out = h;
+    return NULL;
 }
 
 leat_status leat_kernel_variable(leat_kernel *k, int i, leat_variable **out)

@@ -37,6 +37,10 @@ typedef struct leat_bound {
     const leat_node *node;
     void *state;
     bool via_float; /* half or bfloat16, computed in float */
+    struct leat_callables *callables; /* functions that the node may run; NULL: none. Borrowed */
+    /* Of each input, then of each output: leat_place. NULL where the device's memory is the
+     * host's, and there is no difference. */
+    uint8_t *places;
 } leat_bound;
 
 struct leat_kernel {
@@ -62,6 +66,21 @@ leat_status leat_kernel_find(const leat_node *n, const char *device_type,
 leat_status leat_kernel_bind(leat_bound *b, const leat_node *n,
                              const char *device_type) LEAT_MUST_CHECK;
 void leat_kernel_unbind(leat_bound *b);
+/* Where a kernel wants an input, or makes an output. */
+typedef enum leat_place {
+    LEAT_PLACE_DEVICE,
+    LEAT_PLACE_HOST,
+    LEAT_PLACE_ANY /* it hands the value on without looking at it */
+} leat_place;
+/* places.c: of each input of n, then of each output. Strings, handles and variants are in the
+ * host's memory. */
+void leat_kernel_places(const leat_kernel_def *def, const leat_node *n, uint8_t *places);
+/* What `host` names exists. */
+leat_status leat_kernel_places_check(const leat_kernel_def *def) LEAT_MUST_CHECK;
+static inline bool leat_kernel_out_on_host(const leat_kernel *k, int i)
+{
+    return k->bound->places && k->bound->places[k->n_in + i] == LEAT_PLACE_HOST;
+}
 /* Every registered kernel names a known op and known type attributes, none is there twice. */
 leat_status leat_kernel_registry_check(void) LEAT_MUST_CHECK;
 /* Runs a synchronous kernel (through via_float.c where that is needed). */
@@ -72,6 +91,8 @@ void leat_kernel_free_temps(leat_kernel *k);
 /* For kernels of our own, beyond extend.h. */
 leat_device *leat_kernel_device(leat_kernel *k);
 leat_resources *leat_kernel_resources(leat_kernel *k);
+/* The handle in input i; INVALID_ARGUMENT if it is none, or one of another device. */
+leat_status leat_kernel_handle(leat_kernel *k, int i, const leat_handle **out) LEAT_MUST_CHECK;
 /* The variable behind input i, a reference or a handle; borrowed for this run. */
 leat_status leat_kernel_variable(leat_kernel *k, int i, leat_variable **out) LEAT_MUST_CHECK;
 /* Output i is a reference to v; shares v. */
@@ -82,7 +103,10 @@ void leat_kernel_forward(leat_kernel *k, int i, int in);
  * it, else a copy. Gives a reference. */
 leat_status leat_kernel_take(leat_kernel *k, int i, leat_tensor **out) LEAT_MUST_CHECK;
 
-/* src/kernels/<device>/list.c: NULL-ended; each entry is an array that ends with a NULL op. */
-extern const leat_kernel_def *const leat_cpu_kernel_lists[];
+/* src/kernels/any/list.c: kernels that touch no memory of a device; every kind has them. A
+ * NULL-ended list of arrays, each ended by a kernel without an op. */
+extern const leat_kernel_def *const leat_any_kernel_lists[];
+/* Adds the kernels of a kind that was registered; device_kinds.c alone calls this. */
+void leat_kernels_add_kind(const leat_device_kind *kind);
 
 #endif

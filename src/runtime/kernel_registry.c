@@ -1,4 +1,4 @@
-/* kernel_registry.c -- all kernels by op and device type, and the choice among them. */
+/* kernel_registry.c -- all kernels by op and kind of device, and the choice among them. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ typedef struct family {
 } family;
 
 static struct {
-    pthread_mutex_t lock; /* guards all below; no other lock is taken under it */
+    pthread_mutex_t lock; /* guards all below; the registry of ops may be asked under it */
     leat_map families;    /* "CPU/Relu" -> family */
     bool ready;
 } reg = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -39,14 +39,67 @@ static void add(const char *device_type, const leat_kernel_def *def)
     f->list[f->n++] = def;
 }
 
+static void add_lists(const char *device_type, const leat_kernel_def *const *lists)
+{
+    for (int i = 0; lists[i]; i++)
+        for (const leat_kernel_def *d = lists[i]; d->op; d++)
+            add(device_type, d);
+}
+
+static void add_kind(const leat_device_kind *kind)
+{
+    add_lists(kind->type, kind->kernels());
+    add_lists(kind->type, leat_any_kernel_lists);
+}
+
 static void make_ready(void)
 {
     if (reg.ready)
         return;
     reg.ready = true;
-    for (int i = 0; leat_cpu_kernel_lists[i]; i++)
-        for (const leat_kernel_def *d = leat_cpu_kernel_lists[i]; d->op; d++)
-            add("CPU", d);
+    for (int i = 0; i < leat_device_kinds(); i++)
+        add_kind(leat_device_kind_at(i));
+}
+
+void leat_kernels_add_kind(const leat_device_kind *kind)
+{
+    pthread_mutex_lock(&reg.lock);
+    make_ready();
+    add_kind(kind);
+    pthread_mutex_unlock(&reg.lock);
+}
+
+static bool serves_floats(const leat_kernel_def *d)
+{
+    for (int i = 0; i < 3 && d->where[i].attr; i++)
+        if (d->where[i].types & (LEAT_T(FLOAT) | LEAT_T(DOUBLE)))
+            return true;
+    return false;
+}
+
+static bool has_family(const char *device_type, const char *op)
+{
+    char key[128];
+    key_of(device_type, op, key, sizeof(key));
+    return leat_map_get(&reg.families, key) != NULL;
+}
+
+/* Passes fuse ops by what their definitions say, where the device has kernels of fused ops: these
+ * need row functions and rules of the kernels of single ops. */
+static leat_status check_fusable(const char *device_type, const leat_kernel_def *d)
+{
+    const leat_op_info *op = leat_op_find(d->op);
+    if (!serves_floats(d))
+        return NULL;
+    LEAT_REQUIRE(!(op->def->flags & LEAT_OP_CWISE) || d->flags & LEAT_KERNEL_ROWS ||
+                     !has_family(device_type, "_FusedCwise"),
+                 INVALID_ARGUMENT,
+                 "Op %s is LEAT_OP_CWISE: its kernel for %s must be LEAT_KERNEL_ROWS", d->op,
+                 device_type);
+    LEAT_REQUIRE(!op->gradient || d->rule || !has_family(device_type, "_FusedApply"),
+                 INVALID_ARGUMENT, "Op %s applies a gradient: its kernel for %s must have a rule",
+                 d->op, device_type);
+    return NULL;
 }
 
 leat_status leat_register_kernels(const char *device_type, const leat_kernel_def *kernels, int n)
@@ -60,10 +113,13 @@ leat_status leat_register_kernels(const char *device_type, const leat_kernel_def
     }
     pthread_mutex_lock(&reg.lock);
     make_ready();
-    for (int i = 0; i < n; i++)
+    leat_status s = NULL;
+    for (int i = 0; i < n && !s; i++)
+        s = check_fusable(device_type, &kernels[i]);
+    for (int i = 0; i < n && !s; i++)
         add(device_type, &kernels[i]);
     pthread_mutex_unlock(&reg.lock);
-    return NULL;
+    return s;
 }
 
 /* The types that a type or list(type) attribute of n holds are all in the set. */
@@ -144,6 +200,11 @@ leat_status leat_kernel_bind(leat_bound *b, const leat_node *n, const char *devi
         free(x.state);
         return leat_status_suffix(s, "\n\t [[{{node %s}}]]", n->name);
     }
+    const leat_device_kind *kind = leat_device_kind_find(device_type);
+    if (kind && !kind->host_memory) {
+        x.places = leat_xcalloc((size_t)(n->n_in + n->n_out) + 1, 1);
+        leat_kernel_places(x.def, n, x.places);
+    }
     *b = x;
     return NULL;
 }
@@ -153,6 +214,7 @@ void leat_kernel_unbind(leat_bound *b)
     if (b->def && b->def->release)
         b->def->release(b->state);
     free(b->state);
+    free(b->places);
     *b = (leat_bound){0};
 }
 
@@ -166,7 +228,11 @@ static leat_status check_one(const leat_kernel_def *d)
         LEAT_REQUIRE(leat_op_attr_index(op, d->where[i].attr) >= 0, INTERNAL,
                      "A kernel of %s asks for attr '%s', which the op lacks", d->op,
                      d->where[i].attr);
-    return NULL;
+    LEAT_REQUIRE(op->def->flags & LEAT_OP_CWISE || !(d->flags & LEAT_KERNEL_ROWS) ||
+                     !serves_floats(d) || !leat_op_is_like_cwise(op),
+                 INTERNAL, "Op %s has a kernel of rows: its definition must say LEAT_OP_CWISE",
+                 d->op);
+    return leat_kernel_places_check(d);
 }
 
 static bool overlap(const leat_kernel_def *a, const leat_kernel_def *b)
@@ -190,8 +256,12 @@ leat_status leat_kernel_registry_check(void)
     leat_status s = NULL;
     while (!s && leat_map_next(&reg.families, &i, &key, &value)) {
         family *f = value;
+        char type[64];
+        snprintf(type, sizeof(type), "%.*s", (int)strcspn(key, "/"), key);
         for (int a = 0; a < f->n && !s; a++) {
             s = check_one(f->list[a]);
+            if (!s)
+                s = check_fusable(type, f->list[a]);
             for (int b = a + 1; b < f->n && !s; b++)
                 if (overlap(f->list[a], f->list[b]))
                     s = leat_error(INTERNAL, "Two kernels serve %s for the same types", key);

@@ -82,6 +82,8 @@ static bool wanted(const leat_executor *e, const exec_node *x, int out)
 {
     leat_dtype t = x->bound.node->out_types[out];
     bool used = false;
+    if (x->bound.places && x->bound.places[x->n_in + out] != LEAT_PLACE_DEVICE)
+        return false; /* slots are in the device's memory */
     if (x->frame != 0 || x->async || x->kind != EXEC_PLAIN || leat_dtype_is_ref(t) ||
         leat_dtype_managed(t))
         return false;
@@ -89,7 +91,7 @@ static bool wanted(const leat_executor *e, const exec_node *x, int out)
         if (x->edges[i].out != out)
             continue;
         used = true;
-        if (leat_node_is(e->nodes[x->edges[i].node].bound.node, "_Retval"))
+        if (leat_node_role(e->nodes[x->edges[i].node].bound.node) == LEAT_ROLE_RETVAL)
             return false;
     }
     return used;

@@ -87,6 +87,7 @@ leat_status leat_metadata_stats(const leat_metadata *m, void **bytes_out, size_t
 
 leat_status leat_metadata_to_binary(const leat_metadata *m, void **bytes_out, size_t *size_out)
 {
+    enum { RUN_METADATA_PARTITION_GRAPHS = 3, WIRE_BYTES = 2 }; /* a field's number and layout */
     Leat__RunMetadata p = LEAT__RUN_METADATA__INIT;
     p.step_stats = step_stats(m->trace);
     leat_strbuf b = {0};
@@ -94,8 +95,8 @@ leat_status leat_metadata_to_binary(const leat_metadata *m, void **bytes_out, si
     leat_proto_free(p.step_stats);
     int n;
     const leat_trace_graph *graphs = leat_trace_graphs(m->trace, &n);
-    for (int i = 0; i < n && !s; i++) { /* field 3, partition_graphs */
-        leat_strbuf_putc(&b, 3 << 3 | 2);
+    for (int i = 0; i < n && !s; i++) {
+        leat_strbuf_putc(&b, RUN_METADATA_PARTITION_GRAPHS << 3 | WIRE_BYTES);
         size_t left = graphs[i].size;
         for (; left > 127; left >>= 7)
             leat_strbuf_putc(&b, (char)(left | 128));

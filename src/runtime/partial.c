@@ -9,9 +9,9 @@
 
 struct leat_partial {
     leat_session *session; /* first, in every kind of session */
-    leat_plan *plan;
     leat_late *late;
-    leat_live_step live;
+    leat_step *step;
+    leat_step_guard guard;
     leat_cancel cancel;
     leat_event over; /* the step has ended */
     leat_out *feeds, *fetches;
@@ -21,21 +21,16 @@ struct leat_partial {
     leat_status status;   /* of the step, once it ended */
 };
 
-static void on_cancel(void *arg)
+static void on_cancel(void *arg, leat_status why)
 {
     leat_partial *p = arg;
-    pthread_mutex_lock(&p->live.step.lock);
-    leat_status s = leat_status_copy(p->live.step.status);
-    pthread_mutex_unlock(&p->live.step.lock);
-    leat_late_end(p->late, s);
-    leat_status_free(s);
+    leat_late_end(p->late, why);
 }
 
 static void run_step(void *arg)
 {
     leat_partial *p = arg;
-    leat_status s = leat_plan_run(p->plan, &p->live.step);
-    leat_step_off_cancel(&p->live.step, &p->cancel);
+    leat_status s = leat_step_run(p->step);
     pthread_mutex_lock(&p->lock);
     p->status = s;
     pthread_mutex_unlock(&p->lock);
@@ -58,7 +53,7 @@ leat_status leat_session_partial(leat_session *s, const leat_out *feeds, int n_f
         return s->ops->partial(s, &q, partial_out);
     leat_plan *plan;
     LEAT_TRY(leat_session_begin(s));
-    leat_status status = leat_session_plan(s, &q, &plan);
+    leat_status status = leat_session_plan(s, &q, 0, NULL, &plan);
     if (status) {
         leat_session_end(s);
         return status;
@@ -66,7 +61,6 @@ leat_status leat_session_partial(leat_session *s, const leat_out *feeds, int n_f
     leat_partial *p = leat_new(leat_partial);
     pthread_mutex_init(&p->lock, NULL);
     p->session = s;
-    p->plan = plan;
     p->late = leat_late_new(n_feeds, n_fetches);
     p->feeds = leat_new_array(leat_out, n_feeds + 1);
     p->fetches = leat_new_array(leat_out, n_fetches + 1);
@@ -78,12 +72,11 @@ leat_status leat_session_partial(leat_session *s, const leat_out *feeds, int n_f
     if (n_fetches)
         memcpy(p->fetches, fetches, sizeof(*fetches) * (size_t)n_fetches);
     leat_event_init(&p->over);
-    leat_step_init(&p->live.step);
-    p->live.step.id = atomic_fetch_add(&s->next_step, 1) + 1;
-    p->live.step.late = p->late;
+    p->step = leat_step_new(
+        plan, &(leat_step_options){.id = atomic_fetch_add(&s->next_step, 1) + 1, .late = p->late});
     p->cancel = (leat_cancel){.fn = on_cancel, .arg = p};
-    leat_step_on_cancel(&p->live.step, &p->cancel);
-    leat_session_enlist(s, &p->live);
+    leat_step_on_cancel(p->step, &p->cancel);
+    leat_session_guard(s, NULL, p->step, &p->guard);
     leat_pool_submit_blocking(s->pool, run_step, p);
     *partial_out = p;
     return NULL;
@@ -212,11 +205,11 @@ void leat_partial_free(leat_partial *p)
         p->session->ops->partial_free(p);
         return;
     }
-    leat_step_fail(&p->live.step, leat_error(CANCELLED, "The partial run was given up"));
+    leat_step_fail(p->step, leat_error(CANCELLED, "The partial run was given up"));
     leat_event_wait(&p->over, 0); /* ends at once: whatever waits was told */
-    leat_session_delist(p->session, &p->live);
+    leat_session_unguard(p->session, NULL, &p->guard);
+    leat_step_free(p->step);
     leat_session_end(p->session);
-    leat_step_release(&p->live.step);
     leat_late_free(p->late);
     leat_status_free(p->status);
     pthread_mutex_destroy(&p->lock);

@@ -13,6 +13,13 @@ typedef struct leat_plan_options {
     int n_devices;
     leat_far *far; /* NULL: there are no other tasks */
     bool soft_placement, log_placement, no_optimization;
+    /* Other tasks must have their parts by then (CLOCK_MONOTONIC; 0: within two minutes), or until
+     * this is cancelled (NULL: never). */
+    int64_t deadline_ns;
+    leat_cancellation *cancellation;
+    /* The plan is that of a function's body: calls in it are made by this set, which outlives the
+     * plan. NULL: the plan makes one of its own if its nodes name functions. */
+    struct leat_callables *callables;
 } leat_plan_options;
 
 leat_status leat_plan_new(const leat_graph *g, const leat_request *q, const leat_plan_options *o,
@@ -22,13 +29,17 @@ leat_status leat_plan_of_part(leat_graph *part, const leat_plan_options *o,
                               leat_plan **out) LEAT_MUST_CHECK;
 void leat_plan_free(leat_plan *p); /* when no run of it is under way */
 
-/* One step: step is initialised, with feeds, fetches and deadline set. Blocks until it ended;
- * gives its status. */
-leat_status leat_plan_run(leat_plan *p, leat_step *step) LEAT_MUST_CHECK;
-/* The same without waiting: step->ended is set, as are its id and rendezvous, and is called when
- * all is over, maybe before this returns; it, or whoever it tells, calls leat_plan_ended. */
-void leat_plan_start(leat_plan *p, leat_step *step);
-leat_status leat_plan_ended(leat_plan *p, leat_step *step) LEAT_MUST_CHECK; /* gives the status */
+/* ---- plan_step.c: steps of a plan ----
+ * leat_step_new, then leat_step_run, which waits; or leat_step_start and, when options->ended was
+ * called, leat_step_finish. Then leat_step_free. Between new and free a step may be failed
+ * (leat_step_fail) at any time: before it starts no node of it runs, after it has finished that
+ * does nothing. */
+leat_step *leat_step_new(leat_plan *p, const leat_step_options *o);
+leat_status leat_step_run(leat_step *s) LEAT_MUST_CHECK; /* gives the status */
+/* Calls `ended` when all is over, maybe before this returns. */
+void leat_step_start(leat_step *s);
+leat_status leat_step_finish(leat_step *s) LEAT_MUST_CHECK; /* gives the status */
+void leat_step_free(leat_step *s);
 /* The graphs that run here, for metadata: count and each of them. */
 int leat_plan_graphs(const leat_plan *p);
 const leat_graph *leat_plan_graph(const leat_plan *p, int i);
@@ -36,8 +47,12 @@ const leat_graph *leat_plan_graph(const leat_plan *p, int i);
 /* evaluate.c: the passes' way to run a node; c->arg is the device. */
 leat_status leat_evaluate_node(const leat_compile *c, const leat_node *n, leat_tensor *const *in,
                                leat_tensor **values) LEAT_MUST_CHECK;
-/* compile.c: the passes in order. Gives graphs by device, or, where there are other tasks, by task
- * (the first of its devices). */
+/* copies.c: adds copies to the graph of a device whose memory is not the host's, on edges between
+ * kernels that want different memories. `all`: the devices of this process. */
+leat_status leat_insert_copies(leat_graph *g, const leat_device *d, leat_device *const *all,
+                               int n_all) LEAT_MUST_CHECK;
+/* compile.c: the passes in order. Gives graphs by device, or, where there are other tasks, by
+ * process (the first of its devices). */
 leat_status leat_compile_graph(const leat_graph *g, const leat_request *q,
                                const leat_plan_options *o, leat_graph ***parts_out) LEAT_MUST_CHECK;
 /* The rest of the way for this task's part, which it takes. */

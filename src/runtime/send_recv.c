@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/element.h"
 #include "core/strbuf.h"
 #include "runtime/step.h"
 
@@ -19,6 +20,7 @@ leat_status leat_edge_init(const leat_node *n, void *state)
     e->text = leat_strbuf_take(&b);
     e->key = leat_rendezvous_key_of(e->text);
     e->key.grouped = leat_node_attr(n, "_wave") != NULL;
+    e->on_host = leat_node_attr(n, LEAT_ON_HOST) != NULL;
     return NULL;
 }
 
@@ -62,9 +64,27 @@ void leat_send_dead(const leat_bound *b, leat_step *step, uint64_t frame, int64_
     leat_step_fail(step, send(b->state, step, frame, iteration, NULL, true));
 }
 
+static void moved(void *arg, leat_status s, leat_tensor *t)
+{
+    leat_kernel *k = arg;
+    k->out[0].tensor = t;
+    leat_kernel_done(k, s);
+}
+
+/* The tensor is in the memory of the device that sent it, or in the host's. */
 static void received(void *arg, leat_status s, leat_tensor *t, bool dead)
 {
     leat_kernel *k = arg;
+    const leat_edge_state *e = leat_kernel_state(k);
+    leat_device *to =
+        k->device->kind->host_memory || e->on_host || (t && leat_dtype_managed(t->dtype))
+            ? NULL
+            : k->device;
+    if (t && t->count && leat_tensor_memory(t) != (to ? to->allocator : NULL)) {
+        leat_tensor_move(t, to, moved, k);
+        leat_tensor_unref(t);
+        return;
+    }
     k->out[0].tensor = t;
     k->out[0].dead = dead;
     leat_kernel_done(k, s);

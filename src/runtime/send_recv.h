@@ -5,10 +5,13 @@
 #include "runtime/kernel_int.h"
 #include "runtime/rendezvous.h"
 
+#define LEAT_ON_HOST "_on_host" /* an attribute that copies.c gives to nodes */
+
 /* The state of _Send and _Recv kernels. */
 typedef struct leat_edge_state {
     char *text; /* as outside of all loops, ending with ";0:0" */
     leat_rendezvous_key key;
+    bool on_host; /* _Recv: the tensor is wanted in the host's memory (copies.c) */
 } leat_edge_state;
 
 leat_status leat_edge_init(const leat_node *n, void *state);

@@ -6,9 +6,7 @@
 
 #include "core/alloc.h"
 #include "core/later.h"
-#include "core/spin.h"
 #include "core/threadpool.h"
-#include "runtime/plan.h"
 #include "runtime/session_int.h"
 
 static leat_status open_kind(leat_graph *g, const leat_session_options *o, leat_session **out)
@@ -24,16 +22,22 @@ static leat_status open_kind(leat_graph *g, const leat_session_options *o, leat_
                       o->target);
 }
 
-static leat_session *session_alloc(leat_graph *g, const leat_session_options *o, int n_devices)
+static leat_session *session_on(leat_graph *g, const leat_session_options *o,
+                                leat_device *const *devices, int n, leat_pool *pool)
 {
     leat_session *s = leat_new(leat_session);
     s->graph = g;
     s->options = *o;
-    s->n_devices = n_devices;
-    s->devices = leat_new_array(leat_device *, n_devices);
-    s->device_names = leat_new_array(const char *, n_devices);
+    s->pool = pool;
+    s->n_devices = n;
+    s->devices = devices;
+    s->device_names = leat_new_array(const char *, n);
+    for (int i = 0; i < n; i++)
+        s->device_names[i] = devices[i]->name;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->idle, NULL);
+    leat_plan_cache_init(&s->plans);
+    s->closing = leat_cancellation_new();
     return s;
 }
 
@@ -41,14 +45,8 @@ leat_status leat_session_new_on(leat_graph *g, const leat_session_options *o,
                                 leat_device *const *devices, int n, leat_far *far,
                                 leat_session **out)
 {
-    leat_session *s = session_alloc(g, o, n);
-    s->borrows = true;
+    leat_session *s = session_on(g, o, devices, n, devices[0]->inter);
     s->far = far;
-    s->pool = devices[0]->inter;
-    for (int i = 0; i < n; i++) {
-        s->devices[i] = devices[i];
-        s->device_names[i] = devices[i]->name;
-    }
     *out = s;
     return NULL;
 }
@@ -59,22 +57,15 @@ leat_status leat_session_open_with(leat_graph *g, const leat_session_options *op
     leat_session_options o = options ? *options : (leat_session_options){0};
     if (o.target && o.target[0])
         return open_kind(g, &o, session_out);
-    LEAT_REQUIRE(o.cpu_devices >= 0 && o.cpu_devices <= 256, INVALID_ARGUMENT,
-                 "A session has 1 to 256 CPU devices, not %d", o.cpu_devices);
-    LEAT_REQUIRE(o.intra_op_threads >= 0 && o.inter_op_threads >= 0, INVALID_ARGUMENT,
-                 "Thread counts cannot be negative: intra %d, inter %d", o.intra_op_threads,
-                 o.inter_op_threads);
-    LEAT_TRY(leat_isa_check());
-    int cores = leat_default_threads();
-    leat_session *s = session_alloc(g, &o, o.cpu_devices ? o.cpu_devices : 1);
-    int inter = o.inter_op_threads ? o.inter_op_threads : cores;
-    int intra = o.intra_op_threads ? o.intra_op_threads : inter;
-    s->pool = leat_pool_new(inter - 1, "leat");
-    for (int i = 0; i < s->n_devices; i++) {
-        s->devices[i] = leat_cpu_device_new("localhost", 0, i, intra, s->pool);
-        s->device_names[i] = s->devices[i]->name;
-    }
-    *session_out = s;
+    leat_devices_options d = {.spec = o.devices,
+                              .host_devices = o.cpu_devices,
+                              .job = "localhost",
+                              .intra_op_threads = o.intra_op_threads,
+                              .inter_op_threads = o.inter_op_threads};
+    leat_devices devices;
+    LEAT_TRY(leat_devices_open(&d, &devices));
+    *session_out = session_on(g, &o, devices.v, devices.n, devices.pool);
+    (*session_out)->owned = devices;
     return NULL;
 }
 
@@ -124,19 +115,61 @@ static leat_status check_request(const leat_session *s, const leat_request *q)
     return NULL;
 }
 
-static leat_status compile(leat_session *s, const leat_request *q, leat_plan **out)
+typedef struct compiling {
+    leat_session *session;
+    const leat_request *q;
+    int64_t deadline_ns;
+    leat_cancellation *stop;
+} compiling;
+
+static leat_status compile(void *arg, leat_plan **out)
 {
+    const compiling *c = arg;
+    leat_session *s = c->session;
     leat_plan_options o = {.devices = s->devices,
                            .n_devices = s->n_devices,
                            .far = s->far,
                            .soft_placement = s->options.allow_soft_placement,
                            .log_placement = s->options.log_device_placement,
-                           .no_optimization = s->options.no_optimization};
-    LEAT_TRY(check_request(s, q));
-    return leat_plan_new(s->graph, q, &o, out);
+                           .no_optimization = s->options.no_optimization,
+                           .deadline_ns = c->deadline_ns,
+                           .cancellation = c->stop};
+    LEAT_TRY(check_request(s, c->q));
+    return leat_plan_new(s->graph, c->q, &o, out);
 }
 
-leat_status leat_session_plan(leat_session *s, const leat_request *q, leat_plan **out)
+static void cancel_stop(void *stop)
+{
+    leat_cancel_runs(stop);
+}
+
+leat_status leat_session_closed_error(void)
+{
+    return leat_error(CANCELLED, "Step was cancelled by an explicit call to `Session::Close()`.");
+}
+
+static leat_status new_plan(leat_session *s, const leat_request *q, const void *key, size_t n,
+                            int64_t deadline_ns, leat_cancellation *cancellation, leat_plan **out)
+{
+    leat_cancellation *stop = leat_cancellation_new();
+    leat_cancel_watch run = {.fn = cancel_stop, .arg = stop}, session = run;
+    compiling c = {s, q, deadline_ns, stop};
+    leat_cancellation_watch(cancellation, &run);
+    leat_cancellation_watch(s->closing, &session);
+    leat_status status =
+        leat_plan_cache_get(&s->plans, key, n, deadline_ns, stop, compile, &c, out);
+    leat_cancellation_unwatch(s->closing, &session);
+    leat_cancellation_unwatch(cancellation, &run);
+    leat_cancellation_free(stop);
+    if (leat_status_code(status) == LEAT_CANCELLED && leat_is_cancelled(s->closing)) {
+        leat_status_free(status);
+        status = leat_session_closed_error();
+    }
+    return status;
+}
+
+leat_status leat_session_plan(leat_session *s, const leat_request *q, int64_t deadline_ns,
+                              leat_cancellation *cancellation, leat_plan **out)
 {
     int32_t few[128], *key = few;
     size_t most = 4 + 2 * (size_t)(q->n_feeds + q->n_fetches + q->n_targets);
@@ -154,15 +187,10 @@ leat_status leat_session_plan(leat_session *s, const leat_request *q, leat_plan 
     n = key_put(key, n, q->fetches, q->n_fetches);
     n = key_put(key, n, q->targets, q->n_targets);
     key[n++] = q->feed_later;
-    pthread_mutex_lock(&s->lock);
-    leat_plan *p = leat_map_get_n(&s->plans, key, n * sizeof(*key));
     leat_status status = NULL;
-    if (!p) {
-        status = compile(s, q, &p);
-        if (!status)
-            leat_map_put_n(&s->plans, key, n * sizeof(*key), p);
-    }
-    pthread_mutex_unlock(&s->lock);
+    leat_plan *p = leat_plan_cache_find(&s->plans, key, n * sizeof(*key));
+    if (!p)
+        status = new_plan(s, q, key, n * sizeof(*key), deadline_ns, cancellation, &p);
     if (key != few)
         free(key);
     *out = p;
@@ -189,29 +217,6 @@ void leat_session_end(leat_session *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-void leat_session_enlist(leat_session *s, leat_live_step *l)
-{
-    pthread_mutex_lock(&s->lock);
-    l->prev = NULL;
-    l->next = s->live;
-    if (l->next)
-        l->next->prev = l;
-    s->live = l;
-    pthread_mutex_unlock(&s->lock);
-}
-
-void leat_session_delist(leat_session *s, leat_live_step *l)
-{
-    pthread_mutex_lock(&s->lock);
-    if (l->prev)
-        l->prev->next = l->next;
-    else
-        s->live = l->next;
-    if (l->next)
-        l->next->prev = l->prev;
-    pthread_mutex_unlock(&s->lock);
-}
-
 leat_status leat_feed_check(leat_out x, const leat_tensor *t)
 {
     LEAT_REQUIRE(t, INVALID_ARGUMENT, "Tensor %s:%d is fed nothing", x.node->name, x.index);
@@ -231,30 +236,28 @@ static int64_t deadline_of(const leat_session *s, const leat_run_options *o)
     return timeout > 0 ? leat_now_ns() + timeout * 1000000 : 0;
 }
 
-static leat_status run_step(leat_session *s, const leat_run_options *o, leat_plan *plan,
-                            leat_tensor *const *feeds, leat_tensor **fetched)
+static leat_status run_step(leat_session *s, const leat_run_options *o, int64_t deadline_ns,
+                            leat_plan *plan, leat_tensor *const *feeds, leat_tensor **fetched)
 {
-    leat_live_step live;
-    leat_step *step = &live.step;
-    leat_step_init(step);
-    step->id = atomic_fetch_add(&s->next_step, 1) + 1;
-    step->feeds = feeds;
-    step->fetches = fetched;
-    step->deadline_ns = deadline_of(s, o);
-    if (o && o->metadata_out)
-        step->trace = leat_trace_new();
-    if (step->trace && o->output_partition_graphs)
-        leat_trace_want_graphs(step->trace);
-    leat_session_enlist(s, &live);
-    leat_cancellation_join(o ? o->cancellation : NULL, &live);
-    leat_status status = leat_plan_run(plan, step);
-    leat_cancellation_part(o ? o->cancellation : NULL, &live);
-    leat_session_delist(s, &live);
-    if (step->trace && !status)
-        *o->metadata_out = leat_metadata_of(step->trace); /* takes the trace */
+    leat_cancellation *cancellation = o ? o->cancellation : NULL;
+    leat_trace *trace = o && o->metadata_out ? leat_trace_new() : NULL;
+    if (trace && o->output_partition_graphs)
+        leat_trace_want_graphs(trace);
+    leat_step *step =
+        leat_step_new(plan, &(leat_step_options){.id = atomic_fetch_add(&s->next_step, 1) + 1,
+                                                 .feeds = feeds,
+                                                 .fetches = fetched,
+                                                 .trace = trace,
+                                                 .deadline_ns = deadline_ns});
+    leat_step_guard guard;
+    leat_session_guard(s, cancellation, step, &guard);
+    leat_status status = leat_step_run(step);
+    leat_session_unguard(s, cancellation, &guard);
+    leat_step_free(step);
+    if (trace && !status)
+        *o->metadata_out = leat_metadata_of(trace); /* takes the trace */
     else
-        leat_trace_free(step->trace);
-    leat_step_release(step);
+        leat_trace_free(trace);
     return status;
 }
 
@@ -276,13 +279,13 @@ static leat_status run(leat_session *s, const leat_run_options *o, leat_feeds fe
                       .fetches = fetch_outs,
                       .n_fetches = fetches.n,
                       .targets = targets.v,
-                      .n_targets = targets.n,
-                      .deadline_ns = deadline_of(s, o)};
+                      .n_targets = targets.n};
     leat_plan *plan;
-    LEAT_TRY(leat_session_plan(s, &q, &plan));
+    int64_t deadline_ns = deadline_of(s, o);
+    LEAT_TRY(leat_session_plan(s, &q, deadline_ns, o ? o->cancellation : NULL, &plan));
     for (int i = 0; i < feeds.n; i++)
         LEAT_TRY(leat_feed_check(feed_outs[i], fed[i]));
-    leat_status status = run_step(s, o, plan, fed, fetched);
+    leat_status status = run_step(s, o, deadline_ns, plan, fed, fetched);
     for (int i = 0; i < fetches.n; i++) {
         if (!status && fetches.v[i].value)
             *fetches.v[i].value = fetched[i];
@@ -322,23 +325,12 @@ leat_status leat_session_run(leat_session *s, leat_feeds feeds, leat_fetches fet
     return leat_session_run_with(s, NULL, feeds, fetches, targets);
 }
 
-/* With the session's lock held. */
-static void end_live(leat_session *s)
-{
-    for (leat_live_step *l = s->live; l; l = l->next)
-        if (!leat_step_cancelled(&l->step))
-            leat_step_fail(
-                &l->step,
-                leat_error(CANCELLED,
-                           "Step was cancelled by an explicit call to `Session::Close()`."));
-}
-
 void leat_session_end_steps(leat_session *s)
 {
     pthread_mutex_lock(&s->lock);
     s->closed = true;
-    end_live(s);
     pthread_mutex_unlock(&s->lock);
+    leat_cancel_runs(s->closing);
 }
 
 void leat_session_close(leat_session *s)
@@ -352,24 +344,14 @@ void leat_session_close(leat_session *s)
     leat_session_end_steps(s);
     leat_later_now();
     pthread_mutex_lock(&s->lock);
-    while (s->runs) {
-        end_live(s);
+    while (s->runs)
         pthread_cond_wait(&s->idle, &s->lock);
-    }
     pthread_mutex_unlock(&s->lock);
-    size_t i = 0;
-    const char *key;
-    void *plan;
-    while (leat_map_next(&s->plans, &i, &key, &plan))
-        leat_plan_free(plan);
-    leat_map_release(&s->plans);
+    leat_plan_cache_release(&s->plans);
+    leat_cancellation_free(s->closing);
     if (s->far)
         s->far->ops->free(s->far);
-    if (!s->borrows)
-        leat_pool_free(s->pool);
-    for (int d = 0; d < s->n_devices && !s->borrows; d++)
-        leat_device_free(s->devices[d]);
-    free(s->devices);
+    leat_devices_close(&s->owned);
     free(s->device_names);
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->idle);

@@ -4,21 +4,19 @@
 
 #include <leat/session.h>
 
-#include "runtime/plan.h"
+#include "runtime/plan_cache.h"
 
-/* Who is to be told when a leat_cancellation is cancelled: fn(arg), once. */
+/* fn(arg) is called once when a leat_cancellation is cancelled. */
 typedef struct leat_cancel_watch {
     void (*fn)(void *arg);
     void *arg;
     struct leat_cancel_watch *next, *prev;
 } leat_cancel_watch;
 
-/* A step under way, so that closing the session can end it. */
-typedef struct leat_live_step {
-    leat_step step;
-    struct leat_live_step *next, *prev; /* of the session's */
-    leat_cancel_watch cancel;
-} leat_live_step;
+/* What ends a step from outside: its run's cancellation and the end of its session. */
+typedef struct leat_step_guard {
+    leat_cancel_watch run, session;
+} leat_step_guard;
 
 /* Another kind of session than those that are driven from this process. */
 typedef struct leat_session_ops {
@@ -41,17 +39,17 @@ struct leat_session {
     const leat_session_ops *ops; /* NULL: driven from here, by what follows */
     leat_graph *graph;
     leat_session_options options;
-    leat_device **devices;
+    leat_device *const *devices;
     const char **device_names;
     int n_devices;
     leat_pool *pool;
-    bool borrows;  /* devices and pool are somebody else's */
-    leat_far *far; /* other tasks, or NULL; owned */
+    leat_devices owned; /* devices and pool, unless they are somebody else's */
+    leat_far *far;      /* other tasks, or NULL; owned */
     atomic_ullong next_step;
-    pthread_mutex_t lock; /* guards what follows; the graph's and a step's lock come after it */
+    leat_plan_cache plans;
+    leat_cancellation *closing; /* cancelled when the session is closed */
+    pthread_mutex_t lock;       /* guards what follows */
     pthread_cond_t idle;
-    leat_map plans; /* signature -> leat_plan */
-    leat_live_step *live;
     int runs; /* under way */
     bool closed;
 };
@@ -60,28 +58,28 @@ struct leat_session {
 leat_status leat_session_new_on(leat_graph *g, const leat_session_options *o,
                                 leat_device *const *devices, int n, leat_far *far,
                                 leat_session **out) LEAT_MUST_CHECK;
-/* The plan of this signature, compiled if it is new. */
-leat_status leat_session_plan(leat_session *s, const leat_request *q,
-                              leat_plan **out) LEAT_MUST_CHECK;
+/* The plan of this signature, compiled if it is new. The deadline (0: none), the cancellation
+ * (NULL: none) and the end of the session end the wait for other threads and tasks. */
+leat_status leat_session_plan(leat_session *s, const leat_request *q, int64_t deadline_ns,
+                              leat_cancellation *cancellation, leat_plan **out) LEAT_MUST_CHECK;
 leat_status leat_session_begin(leat_session *s) LEAT_MUST_CHECK; /* CANCELLED once it is closed */
 void leat_session_end(leat_session *s);
 /* Runs under way end with CANCELLED soon, and no other begins. */
 void leat_session_end_steps(leat_session *s);
-void leat_session_enlist(leat_session *s, leat_live_step *l);
-void leat_session_delist(leat_session *s, leat_live_step *l);
+/* From guard to unguard, the cancellation (NULL: none) and the end of the session fail the step;
+ * at once, if either has come already. */
+void leat_session_guard(leat_session *s, leat_cancellation *c, leat_step *step, leat_step_guard *g);
+void leat_session_unguard(leat_session *s, leat_cancellation *c, leat_step_guard *g);
+leat_status leat_session_closed_error(void) LEAT_MUST_CHECK; /* of a run that close ended */
 leat_status leat_feed_check(leat_out x, const leat_tensor *t) LEAT_MUST_CHECK;
 
 /* cancellation.c; c may be NULL. Watching tells w at once if c was cancelled before; after unwatch
  * fn does not run any more, and is not running. */
 void leat_cancellation_watch(leat_cancellation *c, leat_cancel_watch *w);
 void leat_cancellation_unwatch(leat_cancellation *c, leat_cancel_watch *w);
-/* Ends a step so. */
-void leat_cancellation_join(leat_cancellation *c, leat_live_step *l);
-void leat_cancellation_part(leat_cancellation *c, leat_live_step *l);
 leat_metadata *leat_metadata_of(leat_trace *t); /* takes t */
 /* A StepStats message. Free with free(). */
 leat_status leat_metadata_stats(const leat_metadata *m, void **bytes_out,
                                 size_t *size_out) LEAT_MUST_CHECK;
-leat_status leat_isa_check(void) LEAT_MUST_CHECK; /* this CPU can run what was compiled */
 
 #endif

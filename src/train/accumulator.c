@@ -1,4 +1,4 @@
-/* accumulator.c -- nodes of accumulators. */
+/* accumulator.c -- constructors of accumulators' nodes. */
 #include <leat/queue.h>
 
 #include <string.h>
@@ -23,7 +23,7 @@ static bool is_sparse(leat_out acc)
     return leat_node_is(acc.node, "SparseConditionalAccumulator");
 }
 
-/* "AccumulatorTakeGradient", or "ResourceAccumulatorTakeGradient"; a "_" stays in front. */
+/* "AccumulatorTakeGradient", or "ResourceAccumulatorTakeGradient"; a leading "_" is kept. */
 static const char *op_of(leat_out acc, const char *op)
 {
     if (leat_out_dtype(acc) != LEAT_RESOURCE)

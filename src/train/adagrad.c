@@ -4,7 +4,7 @@
 
 typedef struct adagrad {
     leat_optimizer base;
-    double first; /* of the accumulators */
+    double first; /* initial value of the accumulators */
 } adagrad;
 
 static void create_slots(leat_optimizer *opt, const leat_out *vars, int n)

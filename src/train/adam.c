@@ -1,5 +1,5 @@
 /* adam.c -- Adam, Kingma and Ba 2015: running means m of the gradient and v of its square, both
- * corrected for their beginning at zero by the powers of the betas. */
+ * corrected, by the powers of the betas, for their initial value of zero. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,8 @@
 
 enum { LEARNING_RATE, BETA1, BETA2, EPSILON };
 
-/* The order of "name:0", which TensorFlow sorts by: it decides the device of the powers. */
+/* The order of the names "name:0", by which TensorFlow sorts: it determines the device of the
+ * powers. */
 static int compare_names(leat_out a, leat_out b)
 {
     const char *x = a.node->name, *y = b.node->name;
@@ -32,7 +33,8 @@ static void create_slots(leat_optimizer *opt, const leat_out *vars, int n)
     }
 }
 
-/* A power as it is now; a new read where it is behind a handle, which is not read by itself. */
+/* The current value of a power; for a resource variable a new read, because its value is not read
+ * implicitly. */
 static leat_out power(leat_optimizer *opt, leat_out var, const char *name)
 {
     leat_out v = leat_optimizer_make_own(opt, var, name, 0);
@@ -84,7 +86,8 @@ static leat_out decay_and_add(leat_optimizer *opt, leat_out slot, leat_out beta,
     return y;
 }
 
-/* All of m and v fade, and so all of the variable moves; only the rows of the gradient add. */
+/* All of m and v decay, so all of the variable changes; only the gradient's rows are added to
+ * them. */
 static leat_out sparse(leat_optimizer *opt, leat_out var, leat_out rows, leat_out indices)
 {
     leat_dtype t = leat_variable_dtype(var);
@@ -117,7 +120,7 @@ static leat_out fade_power(leat_optimizer *opt, leat_out var, const char *name, 
     return leat_assign(ref, x, leat_attr_bool("use_locking", opt->use_locking));
 }
 
-/* The powers change after all updates have used them. */
+/* The powers are updated after all variables. */
 static leat_out finish(leat_optimizer *opt, leat_graph *g, leat_out *updates, int n,
                        const char *name)
 {

@@ -1,11 +1,11 @@
-/* clip.c -- gradients made shorter: one by its own norm, many by the norm of all. */
+/* clip.c -- clipping of gradients: one by its own norm, many by their global norm. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "core/alloc.h"
 #include "train/optimizer.h"
 
-/* x * norm / max(|x|, norm), with a norm whose gradient is finite where x is zero. */
+/* x * norm / max(|x|, norm), computed such that its gradient is finite where x is zero. */
 static leat_out clip_by_norm(leat_out x, double norm)
 {
     leat_graph *g = leat_graph_of(x);
@@ -70,7 +70,7 @@ leat_out leat_global_norm_at(leat_loc at, const leat_grad_value *grads, int n)
     return norm;
 }
 
-/* norm / max(global, norm), NaN where that is not a number to divide by. */
+/* norm / max(global, norm); NaN if global is not finite. */
 static leat_out scale_for(leat_out global, double norm)
 {
     leat_graph *g = leat_graph_of(global);

@@ -1,4 +1,4 @@
-/* coordinator.c -- threads that stop together. */
+/* coordinator.c -- threads that are stopped together. */
 #include <leat/coordinator.h>
 
 #include <errno.h>
@@ -16,20 +16,20 @@
 enum { GRACE_MS = 120 * 1000 };
 
 typedef struct member {
-    leat_coordinator *c; /* shared */
+    leat_coordinator *c; /* shares a reference */
     char *name;
     pthread_t id;
     leat_thread_fn fn;
     void *arg;
-    int64_t interval_ms; /* below 0: once */
-    bool ended, orphan;  /* orphan: nobody joins it, it frees itself */
+    int64_t interval_ms; /* below 0: fn is called once */
+    bool ended, orphan;  /* orphan: the thread is not joined and frees itself */
     struct member *next;
 } member;
 
 struct leat_coordinator {
     atomic_int refs;
     atomic_bool stop;
-    pthread_mutex_t lock; /* guards what follows, and members' ended and orphan */
+    pthread_mutex_t lock; /* guards the following fields, and members' ended and orphan */
     pthread_cond_t changed;
     bool joined;
     leat_status status;
@@ -93,7 +93,7 @@ bool leat_coordinator_should_stop(const leat_coordinator *c)
     return atomic_load(&((leat_coordinator *)c)->stop);
 }
 
-/* Waits for a change; false once deadline_ns (0: none) has passed. With the lock held. */
+/* Waits for a change; false once deadline_ns (0: none) has passed. The lock is held. */
 static bool wait_until(leat_coordinator *c, int64_t deadline_ns)
 {
     if (!deadline_ns)
@@ -214,8 +214,8 @@ static bool any_alive(const leat_coordinator *c)
     return false;
 }
 
-/* Takes the members out of c; those that go on are left to themselves, and named. With the lock
- * held. */
+/* Removes the members from c; threads that still run become orphans, and are named in the error.
+ * The lock is held. */
 static member *leave_the_living(leat_coordinator *c, leat_strbuf *names)
 {
     member *ended = NULL;

@@ -1,8 +1,8 @@
 /* device_setter.c -- devices for the nodes of a replica: variables and tables go to the ps tasks,
  * in turn or to the least loaded, everything else to the worker.
  *
- * As TensorFlow's device_setter.py: what scopes inside ask for stays, parts that they leave open
- * are filled in. A ps task is chosen only if the node ends up in the ps job.
+ * As in TensorFlow's device_setter.py, devices that inner scopes set are kept, and the parts that
+ * they do not name are filled in. A ps task is chosen only if the node is then in the ps job.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,11 +36,12 @@ struct leat_device_setter {
     bool merge;
     char **ps_ops; /* ends with NULL */
     leat_replica_options how;
-    int *tasks; /* the ps job's indexes; all there are */
+    int *tasks; /* task indices of the ps job */
     int n_tasks, next;
-    double *loads;   /* a task each */
-    char text[160];  /* the answer; lives until the next question */
-    char *malformed; /* a device string that is none: said of every node, so that it is reported */
+    double *loads;  /* one for each task */
+    char text[160]; /* the result, valid until the next call */
+    /* a malformed device string: returned for every node, so that the graph reports it. */
+    char *malformed;
 };
 
 double leat_byte_size_load(const leat_node *n)
@@ -76,7 +77,7 @@ static void copy_ops(leat_device_setter *d, const char *const *ops)
         d->ps_ops[i] = leat_xstrdup(ops[i]);
 }
 
-/* The tasks of the ps job: those that the cluster names, which may have gaps. */
+/* The tasks of the ps job that the cluster names; indices may have gaps. */
 static void find_tasks(leat_device_setter *d, const leat_replica_options *o)
 {
     int n = o->cluster ? leat_cluster_tasks(o->cluster, d->ps.job) : o->ps_tasks;
@@ -178,7 +179,7 @@ const char *leat_device_setter_fn(void *setter, const leat_node *n)
     leat_status s = leat_device_name_parse(asked, &current);
     if (s) {
         leat_status_free(s);
-        return NULL; /* reported by whoever set it */
+        return NULL; /* reported by the scope that set it */
     }
     leat_device_name outer = d->worker;
     if (is_ps_op(d, leat_node_op(n))) {

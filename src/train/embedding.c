@@ -1,4 +1,4 @@
-/* embedding.c -- rows looked up by id, in one table or in parts of one. */
+/* embedding.c -- lookup of rows by id, in one table or in a table of several parts. */
 #include <leat/nn.h>
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static leat_out rows_of(leat_graph *g, leat_out params, leat_out ids, const char
     return rows;
 }
 
-/* What a row is: params' shape without its first dimension. */
+/* The shape of a row: that of params without its first dimension. */
 static leat_out row_shape(leat_graph *g, leat_out params)
 {
     leat_shape s = leat_out_shape(params), row = {.rank = s.rank - 1};
@@ -34,8 +34,8 @@ static leat_out row_shape(leat_graph *g, leat_out params)
                               leat_ints(g, 1), leat_attr_int("end_mask", 1));
 }
 
-/* Where row `id` of parts that lie one after the other is: the first `longer` parts have a row more
- * than `rows`. */
+/* The position of row `id` in parts of consecutive rows: the first `longer` parts have rows + 1
+ * rows, the others `rows`. */
 static leat_status find_in_blocks(leat_graph *g, const leat_out *params, int n, leat_out id,
                                   leat_out *part, leat_out *row)
 {
@@ -59,7 +59,7 @@ static leat_status find_in_blocks(leat_graph *g, const leat_out *params, int n, 
     return NULL;
 }
 
-/* Ids are dealt to the parts, looked up there, and put back in order. */
+/* Ids are partitioned by part, looked up there, and the rows put back in order. */
 static leat_out from_parts(leat_graph *g, const leat_out *params, int n, leat_out ids,
                            const leat_embedding_options *o)
 {

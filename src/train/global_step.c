@@ -17,7 +17,7 @@ static leat_status check(leat_out v, int n)
     return NULL;
 }
 
-/* A graph that was imported has no collections, but a node of that name. */
+/* An imported graph may have no collections, but a node of that name. */
 static leat_out find(leat_graph *g, int *n_out)
 {
     leat_out *v = leat_collection(g, LEAT_GLOBAL_STEP, NULL, n_out), found = {0};

@@ -1,6 +1,7 @@
-/* grad_check.c -- gradients against finite differences. y is made a number by weights that differ
- * from element to element (a plain sum would hide mistakes, of Softmax for one); the gradient of
- * that number is compared with how it changes when an element of an x is moved up and down. */
+/* grad_check.c -- checks gradients against finite differences. y is reduced to a number by a sum
+ * with weights that differ from element to element (with equal weights mistakes cancel, in Softmax
+ * for example); the gradient of that number is compared with its change when an element of an x is
+ * increased and decreased. */
 #include <leat/session.h>
 
 #include <math.h>
@@ -15,9 +16,9 @@ typedef struct checker {
     leat_out y, dy;
     const leat_out *xs;
     int n_x;
-    leat_feed *feeds; /* as given, then dy */
+    leat_feed *feeds; /* the caller's feeds, then dy */
     int n_feeds;
-    int *feed_of; /* x -> its place in feeds */
+    int *feed_of; /* index of x in feeds */
     leat_tensor *weights;
     const leat_check_options *o;
 } checker;
@@ -85,7 +86,7 @@ static leat_status value(checker *c, double *out)
     return NULL;
 }
 
-/* Moves element e of x and compares how y changes with what the gradient says. */
+/* Changes element e of x and compares the change of y with the gradient. */
 static leat_status check_element(checker *c, leat_tensor *x, int64_t e, double grad, double *worst)
 {
     double at = get(x, e), y[2], moved[2];
@@ -93,7 +94,7 @@ static leat_status check_element(checker *c, leat_tensor *x, int64_t e, double g
     leat_status s = NULL;
     for (int k = 0; k < 2 && !s; k++) {
         set(x, e, k ? at + delta : at - delta);
-        moved[k] = get(x, e); /* as far as its precision allows */
+        moved[k] = get(x, e); /* the new value, rounded to x's dtype */
         s = value(c, &y[k]);
     }
     set(x, e, at);

@@ -1,5 +1,5 @@
-/* graph_tasks.c -- the tasks of a cluster that a graph names. A session needs no others: a worker
- * need not wait for, nor fail with, workers that it has nothing to do with. */
+/* graph_tasks.c -- the tasks of a cluster that a graph's nodes are placed on. A session needs no
+ * others, so that a worker neither waits for workers that it does not use nor fails with them. */
 #include <stdlib.h>
 #include <string.h>
 

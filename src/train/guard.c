@@ -1,7 +1,7 @@
-/* guard.c -- initial values that depend on other variables. All initialisers run in one step, in
- * no order, so a variable that another's first value is made of may have none yet: its initialized
- * value, a cond of the value and the initial value, is used in its place, in copies of the nodes
- * between. */
+/* guard.c -- initial values that depend on other variables. All initialisers run in one step, in no
+ * particular order, so a variable on which another's initial value depends may have no value yet.
+ * In copies of the nodes between, its initialized value, which is a cond of its value and its
+ * initial value, is used instead. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ leat_out leat_is_variable_initialized(leat_out v)
                       : LEAT_OP1("IsVariableInitialized", self);
 }
 
-/* The branch of a cond that reads the variable. */
+/* The branch of a cond that reads the variable's value. */
 static leat_out read_branch(leat_graph *g, const leat_variable_nodes *n, leat_out pred)
 {
     leat_out self = {n->self, 0}, branch;
@@ -63,35 +63,35 @@ leat_out leat_variable_initialized_value(leat_out v)
     return merged;
 }
 
-/* ---- The nodes between ---- */
+/* ---- The nodes between a variable and the initial value that depends on it ---- */
 
 typedef struct guard {
     leat_graph *g;
-    const char *name;    /* of the variable being made */
-    int n_nodes;         /* of the graph when this began */
-    bool *above;         /* by id: the value depends on it */
-    leat_node **instead; /* by id: what takes its place, or NULL */
+    const char *name;    /* name of the variable that is being made */
+    int n_nodes;         /* number of nodes in the graph at the start */
+    bool *above;         /* by id: the initial value depends on this node */
+    leat_node **instead; /* by id: the copy that replaces the node, or NULL */
     leat_node **stack;
     int n_stack, cap_stack;
 } guard;
 
-/* Nodes that are safe whatever is initialised, or that say themselves what is. A handle's read is
- * one, unless it is of the variable itself: that is what is to be replaced. */
+/* Nodes that work whether variables are initialised or not. The read of a handle is one, unless it
+ * reads the variable itself, which is to be replaced. */
 static bool is_safe(const leat_node *n)
 {
-    return leat_node_is(n, "IsVariableInitialized") || leat_node_is(n, "VarIsInitializedOp") ||
-           leat_node_is(n, "If") ||
-           (leat_node_is(n, "ReadVariableOp") && !leat_node_is(n->in[0].node, "VarHandleOp"));
+    const leat_role role = leat_node_role(n);
+    return role == LEAT_ROLE_IS_INITIALIZED || role == LEAT_ROLE_IF ||
+           (role == LEAT_ROLE_READ && leat_node_role(n->in[0].node) != LEAT_ROLE_HANDLE);
 }
 
-/* Where a variable's value enters: its reference, or the read of its handle. */
+/* Whether the node gives a variable's value: its reference, or the read of its handle. */
 static bool is_source(leat_node *n, leat_variable_nodes *v)
 {
     return n->n_out && leat_variable_find((leat_out){n, 0}, v) && v->init &&
-           (v->resource ? leat_node_is(n, "ReadVariableOp") : v->self == n);
+           (v->resource ? leat_node_role(n) == LEAT_ROLE_READ : v->self == n);
 }
 
-/* False if the value depends on itself, by way of a loop. */
+/* Returns false if the value depends on itself, through a loop. */
 static bool mark(guard *u, leat_node *from)
 {
     bool loops = false;
@@ -102,7 +102,7 @@ static bool mark(guard *u, leat_node *from)
         if (u->above[n->id])
             continue;
         u->above[n->id] = true;
-        loops |= leat_node_is(n, "NextIteration");
+        loops |= leat_is_next_iteration(n);
         for (int i = 0; i < n->n_in && !is_safe(n); i++) {
             if (!n->in[i].node)
                 continue;
@@ -126,7 +126,7 @@ static leat_status copy_node(guard *u, leat_node *n)
     for (int i = 0; i < n->n_in; i++)
         in[i] = replaced(u, n->in[i]);
     leat_node_spec spec = {
-        .op = leat_node_is(n, "RefSwitch") ? "Switch" : n->op->def->name,
+        .op = leat_is_switch(n) ? "Switch" : n->op->def->name,
         .name = leat_arena_printf(&g->arena, "%s_%s", n->name, u->name),
         .in = in,
         .n_in = n->n_in,

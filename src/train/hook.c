@@ -1,4 +1,4 @@
-/* hook.c -- what hooks are made of: the context of a run, timers, the global step. */
+/* hook.c -- parts that hooks share: the context of a run, timers, the global step. */
 #include <stdlib.h>
 
 #include "core/alloc.h"

@@ -4,23 +4,23 @@
 
 #include <leat/monitored.h>
 
-/* One run. The arrays are used again by the next one. */
+/* The context of one run. Its arrays are used again for the next run. */
 struct leat_run_context {
     leat_session *session;
-    double max_wait_secs;             /* for hooks that wait */
-    leat_cancellation *asked_to_stop; /* ends their waits; may be NULL */
-    bool stop;                        /* somebody asked for it */
-    leat_feed *feeds;                 /* the user's, then the hooks', whose values are counted */
+    double max_wait_secs;            /* limit for hooks that wait */
+    leat_cancellation *stop_request; /* ends their waits; may be NULL */
+    bool stop;                       /* a hook has requested a stop */
+    leat_feed *feeds; /* the user's feeds, then the hooks', whose values are shared */
     int n_feeds, cap_feeds, n_user_feeds;
-    leat_fetch *fetches; /* likewise; the hooks' point into values */
+    leat_fetch *fetches; /* the user's fetches, then the hooks', whose results are in values */
     int n_fetches, cap_fetches, n_user_fetches;
-    leat_tensor **values; /* of the hooks' fetches */
+    leat_tensor **values; /* results of the hooks' fetches */
     int cap_values;
 };
-void leat_run_context_clear(leat_run_context *c); /* lets go of values, keeps the memory */
+void leat_run_context_clear(leat_run_context *c); /* drops the values, keeps the memory */
 void leat_run_context_release(leat_run_context *c);
 
-/* Every so many steps or seconds. */
+/* Something that is due every so many steps or seconds. */
 typedef struct leat_timer {
     double every_secs;
     int64_t every_steps; /* both 0: never */
@@ -29,7 +29,8 @@ typedef struct leat_timer {
     double last_time;
 } leat_timer;
 bool leat_timer_due(const leat_timer *t, int64_t step);
-/* It happens at this step. Gives false the first time; else what has passed since the last. */
+/* Records that it was done at this step. Returns false the first time; else gives the time and
+ * steps since the last. */
 bool leat_timer_mark(leat_timer *t, int64_t step, double *secs_out, int64_t *steps_out);
 
 /* The graph's global step; INVALID_ARGUMENT if it has none: "Global step should be created to use
@@ -37,11 +38,11 @@ bool leat_timer_mark(leat_timer *t, int64_t step, double *secs_out, int64_t *ste
 leat_status leat_hook_step(leat_graph *g, const char *hook, leat_out *step_out) LEAT_MUST_CHECK;
 leat_status leat_read_step(leat_session *s, leat_out step, int64_t *value_out) LEAT_MUST_CHECK;
 
-/* writer_cache.c: the writer of a directory; each get is followed by one put. */
+/* writer_cache.c: the writer of a directory; call leat_writer_put once for each leat_writer_get. */
 leat_status leat_writer_get(const char *dir, leat_summary_writer **out) LEAT_MUST_CHECK;
 leat_status leat_writer_put(leat_summary_writer *w) LEAT_MUST_CHECK; /* of NULL does nothing */
 
-/* Of a checkpoint hook that was made without one; borrowed. */
+/* Sets the saver of a checkpoint hook that was made without one; borrowed. */
 void leat_checkpoint_hook_use(leat_hook *h, leat_saver *saver);
 
 void *leat_hook_new(size_t size, const leat_hook_ops *ops);

@@ -14,7 +14,7 @@ typedef struct checkpoint_hook {
     leat_hook base;
     leat_timer timer;
     char *dir, *path;
-    leat_saver *saver, *own; /* own: made here */
+    leat_saver *saver, *own; /* own: a saver that the hook made */
     leat_summary_writer *writer;
     leat_checkpoint_listener *listeners;
     int n_listeners;
@@ -56,7 +56,7 @@ static leat_status save(checkpoint_hook *p, leat_session *s, int64_t step, bool 
     return NULL;
 }
 
-/* The state at the beginning is saved, too. */
+/* The initial state is saved, too. */
 static leat_status checkpoint_session(leat_hook *h, leat_session *s, leat_coordinator *coord)
 {
     checkpoint_hook *p = (checkpoint_hook *)h;
@@ -155,7 +155,7 @@ typedef struct summary_hook {
     leat_timer timer;
     leat_out op, step;
     char *dir;
-    leat_summary_writer *writer, *got; /* got: from the cache */
+    leat_summary_writer *writer, *got; /* got: the writer, if it is from the cache */
     bool began, wanted;
     int64_t next;
 } summary_hook;

@@ -1,6 +1,6 @@
-/* hooks_step.c -- hooks that look at the global step: stopping at one, counting them per second,
- * waiting for one. A step that comes with a run may be from before or after its update, so what is
- * decided by it is looked up again. */
+/* hooks_step.c -- hooks that depend on the global step: stopping at a step, counting steps per
+ * second, waiting for a step. A global step that is fetched in a run may be from before or after
+ * the run's update, so the step is read again before a decision. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -81,7 +81,7 @@ typedef struct step_counter {
     leat_hook base;
     leat_timer timer;
     char *dir;
-    leat_summary_writer *writer, *got; /* got: from the cache */
+    leat_summary_writer *writer, *got; /* got: the writer, if it is from the cache */
     leat_out step;
 } step_counter;
 
@@ -169,7 +169,7 @@ static leat_status waiter_before(leat_hook *h, leat_run_context *c)
                      "it is %" PRId64 ". Check that the chief and the workers before this one "
                      "train, or set max_wait_secs higher",
                      now - began, p->until, step);
-        LEAT_REQUIRE(!leat_is_cancelled(c->asked_to_stop), CANCELLED,
+        LEAT_REQUIRE(!leat_is_cancelled(c->stop_request), CANCELLED,
                      "Asked to stop, after %.1f secs of waiting for global step %" PRId64,
                      now - began, p->until);
         if (now >= log_at) {

@@ -1,4 +1,4 @@
-/* hooks_value.c -- hooks that look at values: logging them, stopping at NaN, fetching at the end,
+/* hooks_value.c -- hooks that depend on values: logging them, stopping at NaN, fetching at the end,
  * feeding. */
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "core/strbuf.h"
 #include "train/hook_int.h"
 
-/* ---- Values to the log ---- */
+/* ---- Logging values ---- */
 
 typedef struct logging {
     leat_hook base;
@@ -130,7 +130,7 @@ leat_hook *leat_logging_hook_new(const leat_logging_options *o)
     return &p->base;
 }
 
-/* ---- Not a number ---- */
+/* ---- Stopping at NaN ---- */
 
 typedef struct nan_hook {
     leat_hook base;
@@ -174,7 +174,7 @@ leat_hook *leat_nan_hook_new(const leat_nan_options *o)
     return &p->base;
 }
 
-/* ---- At the end ---- */
+/* ---- Fetching at the end ---- */
 
 typedef struct final_ops {
     leat_hook base;

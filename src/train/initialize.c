@@ -1,4 +1,4 @@
-/* initialize.c -- the ops that give variables their first values. */
+/* initialize.c -- the ops that assign initial values to variables. */
 #include <stdlib.h>
 
 #include "core/alloc.h"

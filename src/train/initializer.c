@@ -3,7 +3,8 @@
 
 #include "train/train_int.h"
 
-/* mode 1: named for its value, as zeros_initializer and ones_initializer are. */
+/* mode 1: the constant's name is that of its value, as in zeros_initializer and
+ * ones_initializer. */
 leat_out leat_init_constant(leat_graph *g, leat_dtype t, leat_shape s, const leat_initializer *self)
 {
     const char *name = self->mode != 1 ? "Const" : self->a == 0 ? "zeros" : "ones";
@@ -29,8 +30,8 @@ leat_out leat_init_uniform(leat_graph *g, leat_dtype t, leat_shape s, const leat
                                .seed = self->seed);
 }
 
-/* How many units feed one of the variable's, and how many one feeds. For convolutions the window
- * (all but the last two dimensions) counts. */
+/* Fan-in and fan-out of a variable. For convolutions they include the size of the window (all but
+ * the last two dimensions). */
 static void fans(const leat_shape *s, double *in, double *out)
 {
     double window = 1;
@@ -54,7 +55,7 @@ leat_out leat_init_variance_scaling(leat_graph *g, leat_dtype t, leat_shape s,
     int fan = self->mode & 3, draw = self->mode & 12;
     double n = fan == LEAT_FAN_IN ? in : fan == LEAT_FAN_OUT ? out : (in + out) / 2;
     double variance = self->a / fmax(1, n);
-    /* the stddev of a normal with unit variance, cut at two, is below 1 */
+    /* The standard deviation of a unit normal that is truncated at two is below 1. */
     const double cut = .87962566103423978;
     if (draw == LEAT_DRAW_UNIFORM)
         return leat_random_uniform(g, s, .dtype = t, .low = -sqrt(3 * variance),

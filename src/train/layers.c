@@ -3,7 +3,7 @@
 
 #include "train/train_int.h"
 
-/* x of rank above 2 is multiplied as a matrix of its last dimension. */
+/* If the rank of x is above 2, its other dimensions are flattened for the product. */
 static leat_out multiply(leat_out x, leat_out kernel, int64_t in, int64_t units)
 {
     leat_graph *g = leat_graph_of(x);

@@ -1,4 +1,4 @@
-/* meta_graph.c -- writing MetaGraphDef files: a graph, its collections, and how it is saved, for
+/* meta_graph.c -- writing MetaGraphDef files: a graph, its collections and its saver, for
  * TensorFlow's import_meta_graph and for meta_graph_read.c. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 #define MESSAGE(type, name) ((type *)leat_message_new(&leat__##name##__descriptor))
 
-/* "w:0", or "w" for what has no value. */
+/* "w:0", or "w" for a node without outputs. */
 static char *name_of(leat_out x)
 {
     leat_strbuf b = {0};
@@ -45,7 +45,7 @@ static int64_t *dims_of(const int64_t *dims, int n)
     return memcpy(leat_new_array(int64_t, n ? n : 1), dims, sizeof(int64_t) * (size_t)n);
 }
 
-/* Which part of what variable v is; NULL if it is a whole one. */
+/* The slice that v is of a partitioned variable; NULL if v is a whole variable. */
 static leat_status slice_info(leat_out v, Leat__SaveSliceInfoDef **out)
 {
     const char *name, *spec = leat_variable_slice(v, &name);
@@ -127,7 +127,8 @@ static leat_status add_runners(const leat_graph *g, Leat__MetaGraphDef *m)
     return NULL;
 }
 
-/* Variables as VariableDef messages, if all are; else the names of tensors. */
+/* Variables are written as VariableDef messages if all entries are variables; else the names of
+ * tensors. */
 static leat_status fill_collection(const leat_graph *g, const char *name, Leat__CollectionDef *d)
 {
     int n, variables = 0;

@@ -1,5 +1,5 @@
-/* meta_graph_read.c -- a MetaGraphDef into a graph, as TensorFlow's import_meta_graph: nodes,
- * collections, queue runners, and a saver on the nodes that it had. */
+/* meta_graph_read.c -- reads a MetaGraphDef into a graph, like TensorFlow's import_meta_graph:
+ * nodes, collections, queue runners, and a saver that uses the nodes of the file. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,7 +98,7 @@ static leat_status add_collection(leat_graph *g, const char *key, const Leat__Co
         return add_names(g, key, d->node_list);
     bool runners = strcmp(key, LEAT_QUEUE_RUNNERS) == 0;
     if (d->kind_case != LEAT__COLLECTION_DEF__KIND_BYTES_LIST || !(runners || of_variables(key)))
-        return NULL; /* numbers, and messages of others */
+        return NULL; /* numbers, and other messages, which are not read */
     for (size_t i = 0; i < d->bytes_list->n_value; i++)
         LEAT_TRY(runners ? add_runner(g, d->bytes_list->value[i])
                          : add_variable(g, key, d->bytes_list->value[i]));

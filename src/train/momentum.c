@@ -1,5 +1,5 @@
 /* momentum.c -- accum = momentum * accum + gradient; w -= learning_rate * accum; with Nesterov's
- * step ahead if asked for. */
+ * form if use_nesterov is set. */
 #include "train/optimizer.h"
 
 typedef struct momentum {
@@ -14,7 +14,7 @@ static void create_slots(leat_optimizer *opt, const leat_out *vars, int n)
         leat_optimizer_make_slot(opt, vars[i], "momentum", &zeros);
 }
 
-/* indices NULL node: dense. */
+/* A NULL node as indices: the gradient is dense. */
 static leat_out update(leat_optimizer *opt, leat_out var, leat_out grad, leat_out indices)
 {
     leat_dtype t = leat_variable_dtype(var);

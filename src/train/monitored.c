@@ -1,5 +1,5 @@
-/* monitored.c -- the session of a training program: runs with hooks around them, again on a new
- * session when a task went away. */
+/* monitored.c -- the session of a training program: runs with hooks around them, which are repeated
+ * on a new session when a task is lost. */
 #include <leat/monitored.h>
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void add_hooks(leat_monitored *ms, leat_hook *const *list)
         add_hook(ms, *list);
 }
 
-/* What the chief writes. */
+/* The hooks of the chief, which write files. */
 static void make_writers(leat_monitored *ms, const leat_monitored_options *o)
 {
     const char *dir = o->summary_dir ? o->summary_dir : o->checkpoint_dir;
@@ -51,8 +51,8 @@ static void make_writers(leat_monitored *ms, const leat_monitored_options *o)
     }
 }
 
-/* In TensorFlow's order; but synchronous replicas come first, so that rounds have ended when the
- * others are told of the end. */
+/* Hooks in TensorFlow's order; but that of synchronous replicas is first, so that rounds have ended
+ * when the end functions of the other hooks are called. */
 static void make_hooks(leat_monitored *ms, const leat_monitored_options *o)
 {
     if (leat_sync_of(ms->g))
@@ -75,7 +75,7 @@ static leat_status begin(leat_monitored *ms)
     for (int i = 0; i < ms->n_hooks; i++)
         if (ms->hooks[i]->ops->begin)
             LEAT_TRY(ms->hooks[i]->ops->begin(ms->hooks[i], ms->g));
-    /* Now all variables are there. */
+    /* All variables exist now. */
     if (ms->checkpoint_dir && !ms->maker.scaffold.saver)
         ms->maker.scaffold.saver = ms->saver = leat_saver_new(ms->g);
     if (ms->checkpointer)
@@ -113,7 +113,7 @@ leat_status leat_monitored_open_with(leat_graph *g, const leat_monitored_options
     ms->maker.max_wait_secs = o->max_wait_secs > 0 ? o->max_wait_secs : 7200;
     ms->maker.stop = o->stop;
     ms->run.max_wait_secs = ms->maker.max_wait_secs;
-    ms->run.asked_to_stop = o->stop;
+    ms->run.stop_request = o->stop;
     ms->cancellation = leat_cancellation_new();
     if (o->checkpoint_dir && ms->chief) {
         ms->checkpoint_dir = leat_xstrdup(o->checkpoint_dir);
@@ -175,7 +175,7 @@ static leat_status run_with_hooks(leat_monitored *ms, leat_feeds feeds, leat_fet
     return NULL;
 }
 
-/* An error may be but the echo of what a thread beside it failed with. */
+/* If the error is a consequence of an error in one of the session's threads, gives that one. */
 static leat_status root_cause(leat_monitored *ms, leat_status e)
 {
     if (!e || leat_is_preemption(e))
@@ -189,8 +189,8 @@ static leat_status root_cause(leat_monitored *ms, leat_status e)
     return cause;
 }
 
-/* After UNAVAILABLE or ABORTED: the session goes; the next run, or this one again, makes another.
- */
+/* After UNAVAILABLE or ABORTED: closes the session; the next run, or this one's repetition, makes
+ * another. */
 static void give_up(leat_monitored *ms, leat_status e)
 {
     LEAT_LOG(INFO,
@@ -201,7 +201,8 @@ static void give_up(leat_monitored *ms, leat_status e)
     ms->cancellation = leat_cancellation_new();
 }
 
-/* By itself: whoever asks from outside may do so just before a run. */
+/* Whether training should end because of a hook or thread; options.stop is checked before a run
+ * instead. */
 static bool has_stopped(leat_monitored *ms)
 {
     if (ms->stop)
@@ -211,7 +212,7 @@ static bool has_stopped(leat_monitored *ms)
     leat_status e = leat_coordinator_status(ms->coord);
     bool preempted = leat_is_preemption(e);
     if (preempted)
-        give_up(ms, e); /* the next run makes another */
+        give_up(ms, e); /* the next run makes another session */
     leat_status_free(e);
     return !preempted;
 }
@@ -264,7 +265,7 @@ leat_status leat_monitored_close(leat_monitored *ms)
         if (ms->hooks[i]->ops->end)
             e = ms->hooks[i]->ops->end(ms->hooks[i], ms->session);
     leat_status joined = leat_monitored_drop(ms);
-    if (ms->failed) { /* a run has given it */
+    if (ms->failed) { /* a run has already returned the error */
         leat_status_free(joined);
         joined = NULL;
     }

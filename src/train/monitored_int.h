@@ -1,4 +1,4 @@
-/* monitored_int.h -- the inside of a monitored session. */
+/* monitored_int.h -- internals of a monitored session. */
 #ifndef LEAT_MONITORED_INT_H
 #define LEAT_MONITORED_INT_H
 
@@ -11,24 +11,24 @@ struct leat_monitored {
     bool chief;
     double stop_grace_secs;
     char *target, *checkpoint_dir;
-    leat_saver *saver;       /* made here */
-    leat_hook *checkpointer; /* the hook that saves, if it was made here */
+    leat_saver *saver;       /* made by leat_monitored_open */
+    leat_hook *checkpointer; /* the checkpoint hook, if leat_monitored_open made it */
 
     leat_hook **hooks; /* owned; called in this order */
     int n_hooks, cap_hooks;
 
-    leat_session *session; /* NULL between two */
+    leat_session *session; /* NULL while there is none */
     leat_coordinator *coord;
-    leat_cancellation *cancellation; /* of all runs on the session */
-    leat_run_context run;            /* the one under way; its memory is used again */
-    bool stop;                       /* a hook asked for it */
-    bool failed;                     /* a run gave an error: hooks are not told of the end */
+    leat_cancellation *cancellation; /* cancels all runs on the session */
+    leat_run_context run;            /* the current run; its memory is used again */
+    bool stop;                       /* a hook has requested a stop */
+    bool failed; /* a run has returned an error: the hooks' end functions are not called */
 };
 
 /* monitored_session.c */
-/* Makes a session on which the model is ready, starts what runs beside it, tells the hooks. */
+/* Makes a session on which the model is ready, starts its threads, calls the hooks. */
 leat_status leat_monitored_create(leat_monitored *ms) LEAT_MUST_CHECK;
-/* Ends it, with all that runs on it. Gives the error that a thread stopped for. */
+/* Closes the session and ends its threads. Gives the error for which a thread stopped. */
 leat_status leat_monitored_drop(leat_monitored *ms) LEAT_MUST_CHECK;
 
 #endif

@@ -1,5 +1,6 @@
-/* monitored_session.c -- one session in the life of a monitored session: it is made, hooks hear of
- * it, it goes. TensorFlow's coordinated and recoverable sessions. */
+/* monitored_session.c -- makes and closes the sessions that a monitored session uses one after
+ * another, and calls the hooks for each. Corresponds to TensorFlow's coordinated and recoverable
+ * sessions. */
 #include <string.h>
 
 #include "core/log.h"
@@ -25,7 +26,7 @@ leat_status leat_monitored_create(leat_monitored *ms)
     double began = leat_now(), nap = 0.01;
     for (;;) {
         leat_status e = create_once(ms);
-        /* Next time the model may be there, on tasks that kept running. */
+        /* The next session may find the model ready, on tasks that kept running. */
         ms->maker.keep_live = true;
         if (!e)
             return NULL;

@@ -1,5 +1,5 @@
 /* moving_average.c -- shadow variables that follow others: shadow -= (1 - decay) * (shadow - x).
- * A subtraction, so that updates from several sides do not undo each other. */
+ * The update is a subtraction, so that concurrent updates of several workers are not lost. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ struct leat_moving_average {
     bool zero_debias;
     char *name;
     struct average {
-        leat_out x; /* the variable's own output, or the tensor */
+        leat_out x; /* the variable's reference or handle, or the tensor */
         leat_out shadow;
         bool debias;
     } * v;
@@ -60,7 +60,7 @@ leat_out leat_moving_average_of(leat_moving_average *ema, leat_out x)
     return a ? a->shadow : (leat_out){0};
 }
 
-/* A variable's shadow begins as the variable does, a tensor's at zero. */
+/* The initial value of a variable's shadow is that of the variable, of a tensor's shadow zero. */
 static void make_shadow(leat_moving_average *ema, leat_graph *g, leat_out x)
 {
     bool variable = leat_variable_ref(x).node;
@@ -111,7 +111,7 @@ static leat_out zero_variable(leat_graph *g, leat_out with, const char *suffix, 
     return v;
 }
 
-/* What an update gives, as a value: references do, handles are read after it. */
+/* The value after an update: that of the reference, or a read of the handle after the update. */
 static leat_out updated(leat_out v, leat_out update)
 {
     if (!leat_variable_is_resource(v))
@@ -120,7 +120,8 @@ static leat_out updated(leat_out v, leat_out update)
                     leat_attr_type("dtype", leat_variable_dtype(v)));
 }
 
-/* An average that begins at zero is too small by 1 - decay^updates, as in Adam. */
+/* An average with the initial value zero is too small by the factor 1 - decay^updates, as in
+ * Adam. */
 static leat_out follow_debiased(leat_graph *g, leat_out shadow, leat_out x, leat_out by)
 {
     leat_out biased = zero_variable(g, shadow, "biased", leat_variable_shape(shadow));
@@ -147,7 +148,7 @@ static leat_out update(leat_graph *g, const struct average *a, leat_out x, leat_
     return y;
 }
 
-/* min(decay, (1 + n) / (10 + n)): faster at the beginning. */
+/* min(decay, (1 + n) / (10 + n)), which lets the average change faster at the beginning. */
 static leat_out decay_of(leat_moving_average *ema, leat_graph *g)
 {
     leat_out decay = leat_py_number(g, LEAT_FLOAT, ema->decay, "decay");

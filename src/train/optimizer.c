@@ -1,5 +1,5 @@
-/* optimizer.c -- what all optimizers share: gradients computed, slots and numbers made, updates
- * applied variable by variable, the step counted. */
+/* optimizer.c -- what all optimizers share: computing gradients, making slots and hyperparameters,
+ * applying updates variable by variable, incrementing the global step. */
 #include "train/optimizer.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ void leat_optimizer_free(leat_optimizer *opt)
     free(opt);
 }
 
-/* ---- Slots and numbers ---- */
+/* ---- Slots and hyperparameters ---- */
 
 static leat_out *find_slot(leat_optimizer *opt, const leat_graph *g, const leat_node *var,
                            const char *slot)
@@ -117,7 +117,7 @@ static leat_status check_dtype(leat_out x, leat_dtype t)
     return NULL;
 }
 
-/* Each value as it is, but ready only when all are. */
+/* Copies of the values that are ready only when all values are. */
 static void gate_graph(leat_graph *g, leat_var_grad *v, int n)
 {
     leat_out *all = leat_new_array(leat_out, n + 1);
@@ -139,7 +139,7 @@ static leat_status find_vars(leat_graph *g, const leat_minimize_options *o, leat
 {
     int n = o->n_vars;
     leat_out *vars = o->vars ? leat_new_array(leat_out, n + 1) : leat_trainable_variables(g, &n);
-    *vars_out = vars; /* the caller's, also on failure */
+    *vars_out = vars; /* freed by the caller, also on failure */
     for (int i = 0; i < n; i++) {
         leat_out v = o->vars ? o->vars[i] : vars[i];
         vars[i] = leat_variable_ref(v);

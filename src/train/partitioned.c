@@ -1,8 +1,9 @@
 /* partitioned.c -- variables cut into slices along one axis. Rules, names and error words are those
  * of TensorFlow's variable_scope.py and partitioned_variables.py.
  *
- * In the graph's extras: "partitioned:NAME" is the whole, "partitions of:NODE" the same by the node
- * that joins the slices, "slice:PART" what a checkpoint says of a slice. */
+ * Keys of the graph's extras: "partitioned:NAME" is the whole variable, "partitions of:NODE" the
+ * same by the node that concatenates the slices, "slice:PART" the description of a slice in
+ * checkpoints. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "train/variable_scope.h"
 
 typedef struct whole {
-    leat_out value; /* the slices joined */
+    leat_out value; /* the concatenated slices */
     leat_out *parts;
     int n, axis;
     leat_shape shape, slices;
@@ -84,8 +85,8 @@ leat_status leat_slices_min_max(const leat_shape *shape, leat_dtype t, const lea
     return NULL;
 }
 
-static leat_status ask(const leat_partitioner *p, const leat_shape *shape, leat_dtype t,
-                       leat_shape *slices, int *axis)
+static leat_status count_slices(const leat_partitioner *p, const leat_shape *shape, leat_dtype t,
+                                leat_shape *slices, int *axis)
 {
     LEAT_REQUIRE(leat_shape_known(shape), INVALID_ARGUMENT,
                  "Shape of a new partitioned variable must be fully defined, but instead was %s.",
@@ -174,7 +175,7 @@ static leat_out ints(leat_graph *g, const leat_shape *s, const char *name)
     return y;
 }
 
-/* Part i of the first value. */
+/* Slice i of the initial value. */
 static leat_out initial_part(leat_graph *g, leat_out x, const char *part, const leat_shape *offset,
                              const leat_shape *shape)
 {
@@ -214,7 +215,7 @@ static leat_status make_part(leat_graph *g, const leat_variable_wish *w, whole *
     return NULL;
 }
 
-/* The slices read, joined, under the name of the whole. */
+/* Reads the slices and concatenates them, under the name of the whole variable. */
 static leat_out joined(leat_graph *g, const char *name, const whole *v)
 {
     leat_out y = v->parts[0];
@@ -244,7 +245,7 @@ leat_status leat_get_partitioned(leat_graph *g, const leat_variable_wish *w,
                  w->name);
     whole made = {.shape = w->spec.initializer ? w->spec.shape : leat_out_shape(w->spec.initial),
                   .dtype = w->spec.dtype};
-    LEAT_TRY(ask(p, &made.shape, w->spec.dtype, &made.slices, &made.axis));
+    LEAT_TRY(count_slices(p, &made.shape, w->spec.dtype, &made.slices, &made.axis));
     whole *found = extra(g, "partitioned", w->name, 0);
     if (found) {
         LEAT_TRY(check_shared(w, found, &made.slices));

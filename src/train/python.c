@@ -1,5 +1,6 @@
-/* python.c -- operators and numbers as Python's client makes them. "x * 2" becomes a scope "mul"
- * with the constant "mul/y" and the node "mul". Graphs of both clients can be compared then. */
+/* python.c -- operators and converted numbers as TensorFlow's Python client makes them. "x * 2"
+ * becomes a scope "mul" with the constant "mul/y" and the node "mul", so that graphs of both
+ * clients can be compared. */
 #include "train/train_int.h"
 
 leat_out leat_py_number(leat_graph *g, leat_dtype t, double v, const char *name)

@@ -1,4 +1,4 @@
-/* queue.c -- nodes of queues, with the names and checks of TensorFlow's client. */
+/* queue.c -- constructors of queues' nodes, with the names and checks of TensorFlow's client. */
 #include <leat/queue.h>
 
 #include <stdlib.h>
@@ -27,8 +27,8 @@ static const char *default_name(const char *op)
     return NULL;
 }
 
-/* As TensorFlow's client: with the graph's seed alone, the second one of a shared queue does not
- * depend on how many nodes there are. */
+/* As in TensorFlow's client: if only the graph's seed is set, the second seed of a shared queue
+ * does not depend on the number of nodes. */
 static void shuffle_seeds(const leat_graph *g, const leat_queue_options *o, int64_t *seed,
                           int64_t *seed2)
 {
@@ -77,14 +77,14 @@ leat_out leat_queue_at(leat_loc at, leat_graph *g, const char *op, int64_t capac
     return q;
 }
 
-/* ---- What can be said of a queue while building ---- */
+/* ---- What is known of a queue while building ---- */
 
 typedef struct declared {
     leat_node *node;
-    bool priority; /* there is an int64 scalar in front */
+    bool priority; /* there is an int64 scalar in front of the components */
     const leat_dtype *types;
     const leat_shape *shapes; /* NULL: any */
-    int n;                    /* the priority counts */
+    int n;                    /* including the priority */
 } declared;
 
 static leat_status look_at(leat_out q, declared *d)

@@ -1,4 +1,4 @@
-/* queue_runner.c -- threads that run enqueue ops until there is nothing more to put. */
+/* queue_runner.c -- threads that run enqueue ops until the input ends. */
 #include <leat/coordinator.h>
 #include <leat/queue.h>
 
@@ -12,19 +12,19 @@
 #include "core/strbuf.h"
 #include "train/train_int.h"
 
-/* A runner at work in a session. */
+/* A queue runner that was started in a session. */
 typedef struct work {
     const leat_runner *r;
     leat_session *s;
     leat_coordinator *c;
     struct runners *all;
-    int enqueuing, threads; /* that are at it; guarded by all->lock */
+    int enqueuing, threads; /* threads that enqueue, and all threads; guarded by all->lock */
     struct work *next;
 } work;
 
-/* The graph's. */
+/* The queue runners of a graph. */
 typedef struct runners {
-    pthread_mutex_t lock; /* guards works; first and last grow only while the graph is built */
+    pthread_mutex_t lock; /* guards works; first and last change only while the graph is built */
     bool ready;
     leat_runner *first, *last;
     work *works;
@@ -67,7 +67,8 @@ void leat_queue_runner_at(leat_loc at, leat_out queue, const leat_out *ops, int 
 
 const leat_runner *leat_runners(const leat_graph *g)
 {
-    return runners_of((leat_graph *)g)->first; /* what is made when missing changes nothing */
+    /* Making the list on first use does not change the graph. */
+    return runners_of((leat_graph *)g)->first;
 }
 
 void leat_runner_add(leat_graph *g, const leat_runner *from)
@@ -86,11 +87,11 @@ void leat_runner_add(leat_graph *g, const leat_runner *from)
     all->last = r;
 }
 
-/* ---- At work ---- */
+/* ---- Running ---- */
 
 typedef struct thread_args {
     work *w;
-    int op; /* of enqueue_ops; -1: closes the queue when all stop */
+    int op; /* index into enqueue_ops; -1: the thread that closes the queue when all stop */
 } thread_args;
 
 static leat_status run(leat_session *s, leat_out target)
@@ -98,7 +99,7 @@ static leat_status run(leat_session *s, leat_out target)
     return leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(leat_done(target)));
 }
 
-/* The last thread of w frees it. */
+/* Drops a thread's reference; the last one frees w. */
 static void thread_ends(work *w)
 {
     runners *all = w->all;
@@ -195,7 +196,7 @@ static leat_status start(runners *all, const leat_runner *r, leat_session *s, le
     all->works = w;
     pthread_mutex_unlock(&all->lock);
     leat_status bad = NULL;
-    for (int i = -1; i < r->n; i++) /* each counts as a thread, also one that does not start */
+    for (int i = -1; i < r->n; i++) /* each counts as a thread, even if it fails to start */
         bad = leat_status_first(bad, start_thread(w, i));
     return bad;
 }

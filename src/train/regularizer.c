@@ -1,4 +1,4 @@
-/* regularizer.c -- L1 and L2 losses of variables, and the sum of all that were collected. */
+/* regularizer.c -- L1 and L2 losses of variables, and the sum of the collected losses. */
 #include <stdlib.h>
 
 #include "train/train_int.h"

@@ -1,5 +1,5 @@
-/* report.c -- the op that tells which variables have no value yet: their names, masked by what
- * IsVariableInitialized says, in the nodes that TensorFlow's boolean_mask is made of. */
+/* report.c -- the op that gives the names of variables without a value: all names, masked by
+ * IsVariableInitialized, in the nodes that TensorFlow's boolean_mask consists of. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static leat_out vector1(leat_graph *g, int64_t v, const char *name)
     return leat_int_vector_named(LEAT_AT, g, LEAT_INT32, &v, 1, name);
 }
 
-/* A part of a shape, x[begin:end]; a mask of 1 leaves that side open. */
+/* A part of a shape, x[begin:end]; a mask of 1 means that the side is open. */
 static leat_out part(leat_graph *g, int64_t of, int64_t begin, int64_t end, int begin_mask,
                      int end_mask)
 {
@@ -50,7 +50,7 @@ static leat_out part(leat_graph *g, int64_t of, int64_t begin, int64_t end, int 
     return y;
 }
 
-/* [prod(shape of the mask)] and what follows it: the shape that is masked as one dimension. */
+/* [prod(shape of the mask)] followed by the other dimensions: the masked dimensions as one. */
 static leat_out masked_shape(leat_graph *g, int n)
 {
     leat_out masked = part(g, n, 0, 1, 0, 0), shape = {0};

@@ -1,4 +1,4 @@
-/* saver.c -- saving and restoring by a session, and which checkpoints are kept. */
+/* saver.c -- saving and restoring with a session, and which checkpoints are kept. */
 #include "train/saver.h"
 
 #include <stdio.h>
@@ -51,7 +51,7 @@ const char *const *leat_saver_checkpoints(const leat_saver *v, int *count_out)
     return v->paths;
 }
 
-/* Adds a checkpoint as the newest; one of the same name is the same. */
+/* Adds a checkpoint as the newest; an older entry of the same path is replaced. */
 static void keep(leat_saver *v, const char *path, double time)
 {
     for (int i = 0; i < v->n_kept; i++)
@@ -72,7 +72,7 @@ static void list_paths(leat_saver *v)
         v->paths[i] = v->kept[i].path;
 }
 
-/* The oldest is one too many: it is kept for good, or removed. */
+/* Removes the oldest checkpoint from the list: it is kept for good, or deleted. */
 static void let_go(leat_saver *v, leat_kept old)
 {
     if (old.time > v->keep_next)
@@ -95,7 +95,7 @@ static leat_status update_state(leat_saver *v, const char *path, const char *lat
         list_paths(v);
     }
     char *dir = leat_path_dir(path);
-    if (strcmp(dir, ".") == 0 && path[0] != '.') /* the file's names begin as the path does */
+    if (strcmp(dir, ".") == 0 && path[0] != '.') /* paths in the file begin like the given path */
         dir[0] = 0;
     leat_status s = leat_checkpoint_state_write(dir, latest, v->max_to_keep ? v->paths : only,
                                                 v->max_to_keep ? v->n_kept : 1, v->relative);

@@ -1,6 +1,6 @@
 /* saver_build.c -- the nodes of a saver, as TensorFlow's Saver builds them, name by name:
- * save/Const is fed with a path, save/SaveV2 writes, save/RestoreV2 and save/Assign... read.
- * The sharded form has these once for each device, in directories that are merged at the end. */
+ * save/Const is fed with a path, save/SaveV2 writes, save/RestoreV2 and save/Assign... restore. The
+ * sharded form has these nodes for each device; the devices' files are merged at the end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 
 #include "core/alloc.h"
 #include "graph/device_name.h"
+#include "runtime/device_kind.h"
 #include "train/saver.h"
 #include "train/train_int.h"
 
@@ -15,12 +16,13 @@ typedef struct item { /* a variable to be saved */
     leat_out var, value;
     const char *name, *slice;
     char device[128]; /* of the variable */
-    char cpu[128];    /* the CPU beside it */
+    char host[128];   /* the CPU device of the variable's task */
 } item;
 
-/* ---- What there is to save ---- */
+/* ---- The variables to save ---- */
 
-/* As TensorFlow sorts variables: by "w/part_1:0", so that part 10 comes before part 1. */
+/* The order in which TensorFlow sorts variables: by "w/part_1:0", so that part 10 comes before part
+ * 1. */
 static int by_variable(const char *x, const char *y)
 {
     while (*x && *x == *y)
@@ -49,7 +51,7 @@ static leat_status item_set(item *i, const leat_saver_var *v)
                  "%s cannot be saved: it is not a variable",
                  v->var.node ? v->var.node->name : "NULL");
     const char *whole = leat_variable_name(v->var), *slice = v->slice;
-    if (!slice) /* a partitioned variable's is known */
+    if (!slice) /* a slice of a partitioned variable is already known */
         slice = leat_variable_slice(v->var, &whole);
     i->var = leat_variable_ref(v->var);
     i->value = nodes.resource || slice ? leat_variable_value(v->var) : i->var;
@@ -58,9 +60,9 @@ static leat_status item_set(item *i, const leat_saver_var *v)
     leat_device_name d;
     LEAT_TRY(leat_device_name_parse(i->var.node->device, &d));
     leat_device_name_text(&d, i->device, sizeof(i->device));
-    snprintf(d.type, sizeof(d.type), "CPU");
+    snprintf(d.type, sizeof(d.type), "%s", leat_host_kind()->type);
     d.id = 0;
-    leat_device_name_text(&d, i->cpu, sizeof(i->cpu));
+    leat_device_name_text(&d, i->host, sizeof(i->host));
     return NULL;
 }
 
@@ -110,7 +112,7 @@ static leat_out strings(leat_graph *g, const char *const *v, int n, const char *
     return c;
 }
 
-/* tensor_names and shape_and_slices of some items, in the open scope. */
+/* The constants tensor_names and shape_and_slices of some items, in the open scope. */
 static void names_of(leat_graph *g, const item *items, int n, leat_out *names, leat_out *slices)
 {
     const char **v = leat_new_array(const char *, n + 1);
@@ -125,7 +127,7 @@ static void names_of(leat_graph *g, const item *items, int n, leat_out *names, l
 
 /* ---- Saving ---- */
 
-/* Writes items to a path; its value is the path, once that is done. */
+/* Writes items to a path; the output is the path, after it was written. */
 static leat_out save_items(leat_graph *g, leat_out path, const item *items, int n)
 {
     leat_out names, slices, saved = {0}, after = {0};
@@ -144,7 +146,7 @@ static leat_out save_items(leat_graph *g, leat_out path, const item *items, int 
     return after;
 }
 
-/* "_temp_4f0a.../part": the same in all runs of this graph, and no other's. */
+/* "_temp_4f0a.../part": constant in all runs of this graph, and different from other graphs'. */
 static leat_out temporary_path(leat_graph *g, leat_out path)
 {
     unsigned char random[16];
@@ -188,7 +190,7 @@ static leat_out merge(leat_graph *g, const leat_out *paths, int n, leat_out path
     return leat_op(g, "Identity", leat_in(path), leat_after(merged), leat_name("Identity"));
 }
 
-/* Where the items of the next device begin. Items are sorted by device. */
+/* The index of the first item of the next device. Items are sorted by device. */
 static int device_end(const item *items, int begin, int n)
 {
     int end = begin;
@@ -215,13 +217,13 @@ static leat_out save_sharded(leat_graph *g, leat_out path, const item *items, in
     const item *last = items;
     for (int i = 0; i < n; i = device_end(items, i, n), shard++) {
         last = &items[i];
-        leat_device_enter(g, items[i].cpu);
+        leat_device_enter(g, items[i].host);
         paths[shard] = shard_path(g, base, shard, n_shards);
         saved[shard] = save_items(g, paths[shard], &items[i], device_end(items, i, n) - i);
         leat_device_leave(g);
     }
     leat_control_enter(g, saved, shards);
-    leat_device_enter(g, last->cpu);
+    leat_device_enter(g, last->host);
     y = merge(g, paths, shards, path);
     leat_device_leave(g);
     leat_control_leave(g);

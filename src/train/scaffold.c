@@ -11,7 +11,7 @@ static leat_out group2(leat_graph *g, leat_out a, leat_out b)
     return leat_done(leat_group_at(LEAT_AT, g, both, 2, NULL));
 }
 
-/* TensorFlow also initialises resources and tables here, of which there are none. */
+/* TensorFlow also initialises resources and tables here; Leat's graphs have none. */
 static leat_out default_init(leat_graph *g)
 {
     leat_out all = leat_global_variables_initializer(g);

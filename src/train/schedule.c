@@ -15,7 +15,7 @@ static leat_out number(const schedule *s, double v, const char *name)
     return leat_py_number(s->g, LEAT_FLOAT, v, name);
 }
 
-/* step / decay_steps, whole in a staircase. */
+/* step / decay_steps, rounded down if staircase is set. */
 static leat_out periods(const schedule *s)
 {
     leat_out steps = number(s, s->o->decay_steps, "decay_steps");
@@ -48,7 +48,7 @@ static leat_out polynomial(const schedule *s)
         number(s, o->end_learning_rate != 0 ? o->end_learning_rate : 0.0001, "end_learning_rate");
     leat_out power = number(s, o->power != 0 ? o->power : 1, "power");
     leat_out steps = number(s, o->decay_steps, "decay_steps"), step = s->step;
-    if (o->cycle) { /* the first multiple of decay_steps that is not below the step; at least 1 */
+    if (o->cycle) { /* the least multiple of decay_steps that is not below the step and not 0 */
         leat_out zero = leat_py_right("Equal", "Equal", step, 0);
         leat_out times = leat_ceil(leat_py("RealDiv", "truediv", step, steps));
         steps = leat_mul(steps, leat_select(zero, number(s, 1, "one"), times));

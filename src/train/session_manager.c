@@ -1,6 +1,6 @@
-/* session_manager.c -- sessions on which the model is ready. TensorFlow's SessionManager, but its
- * waits look often, show what they wait for in the log, and end by a deadline with a message that
- * says what was missing. */
+/* session_manager.c -- sessions on which the model is ready. Like TensorFlow's SessionManager, but
+ * waits poll more often, log what they wait for, and end at a deadline with a message that names
+ * what is missing. */
 #include "train/session_manager.h"
 
 #include <inttypes.h>
@@ -64,8 +64,8 @@ static const char *place_of(const wait *w)
     return target && *target ? target : "this process";
 }
 
-/* Sleeps a little longer each time. Fails when the time is over. What is missing is said by an
- * error, or by the model itself. */
+/* Sleeps a little longer each time. Fails at the deadline. What is missing is given by an error, or
+ * by the model's ready op. */
 static leat_status wait_more(wait *w, leat_status e, const char *missing)
 {
     double now = leat_now();
@@ -101,13 +101,13 @@ static leat_status open_session(const wait *w, leat_session **out)
     return e;
 }
 
-/* Whether it may get better by itself. */
+/* Whether waiting can help after this error. */
 static bool passing(leat_status s)
 {
     return leat_is_preemption(s) || leat_status_code(s) == LEAT_DEADLINE_EXCEEDED;
 }
 
-/* Takes e, which is what the wait was for. */
+/* Ends the wait with an error made from e, the last failure; takes e. */
 static leat_status stopped(const wait *w, leat_status e, const char *missing)
 {
     leat_status s = leat_error(CANCELLED,
@@ -119,7 +119,7 @@ static leat_status stopped(const wait *w, leat_status e, const char *missing)
     return s;
 }
 
-/* ---- Is it ready ---- */
+/* ---- Whether the model is ready ---- */
 
 static char *names_text(const leat_tensor *t)
 {
@@ -197,8 +197,8 @@ static int64_t step_of(const char *path)
     return dash && end != dash + 1 && !*end ? step : -1;
 }
 
-/* Whether all variables have values already, on tasks that kept running, and of a step that is not
- * before the checkpoint's: a chief that was started again need not undo what others did. */
+/* Whether all variables have values already, on tasks that kept running, of a step that is not
+ * before the checkpoint's: a restarted chief need not undo the other workers' steps. */
 static leat_status is_live(const wait *w, leat_session *s, const char *checkpoint, bool *live)
 {
     const leat_scaffold *f = &w->m->scaffold;
@@ -308,9 +308,9 @@ leat_status leat_session_prepare(const leat_session_maker *m, leat_session **ses
     }
 }
 
-/* ---- The others ---- */
+/* ---- Workers that are not the chief ---- */
 
-/* Gives the session back if it is ready; else *why says what is missing. */
+/* Gives the session if the model is ready; else *why says what is missing. */
 static leat_status try_ready(wait *w, leat_session *s, char **why)
 {
     LEAT_TRY(local_init(w, s, why));
@@ -331,7 +331,7 @@ leat_status leat_session_wait(const leat_session_maker *m, leat_session **sessio
             return NULL;
         }
         bool stop = leat_is_cancelled(m->stop);
-        if (s && (e || stop)) { /* what it was opened on may have gone */
+        if (s && (e || stop)) { /* the tasks that it was opened on may have been lost */
             leat_session_close(s);
             s = NULL;
         }

@@ -1,52 +1,53 @@
-/* session_manager.h -- making a session on which the model is ready: initialised, restored, or
- * waited for. What the monitored session and the supervisor share. */
+/* session_manager.h -- making a session on which the model is ready: initialised, restored, or made
+ * ready by the chief. Shared by the monitored session and the supervisor. */
 #ifndef LEAT_SESSION_MANAGER_H
 #define LEAT_SESSION_MANAGER_H
 
 #include <leat/monitored.h>
 
-/* Builds what is missing of a scaffold, as TensorFlow's Scaffold.finalize: from the collections
- * "init_op", "ready_op", "ready_for_local_init_op", "local_init_op", "summary_op" where they have
- * one, else anew, and puts it there. The saver is the caller's to make. */
+/* Builds what a scaffold does not have, like TensorFlow's Scaffold.finalize: takes ops from the
+ * collections "init_op", "ready_op", "ready_for_local_init_op", "local_init_op", "summary_op" if
+ * they have one, else makes them and adds them there. The caller makes the saver. */
 leat_status leat_scaffold_finish(leat_graph *g, leat_scaffold *s) LEAT_MUST_CHECK;
 
 typedef struct leat_session_maker {
     leat_graph *g;
     leat_session_options config;
-    leat_scaffold scaffold;     /* finished */
+    leat_scaffold scaffold;     /* complete */
     const char *checkpoint_dir; /* NULL: nothing is restored */
     double max_wait_secs;
-    leat_cancellation *stop; /* ends the waits with CANCELLED; may be NULL */
-    bool keep_live; /* a model whose variables all have values is taken as it is, even if there is
-                       no checkpoint to tell that it is the same */
+    leat_cancellation *stop; /* ends waits with CANCELLED; may be NULL */
+    /* If all variables have values, the model is used as it is, even if there is no checkpoint that
+     * shows that it is the same model. */
+    bool keep_live;
 } leat_session_maker;
 
-/* The chief's: opens a session, restores the newest checkpoint or else initialises, and runs the
- * local initialisation. Waits, up to max_wait_secs, for tasks that do not answer. */
+/* For the chief: opens a session, restores the newest checkpoint or else initialises, and runs the
+ * local initialisation. Waits, up to max_wait_secs, for tasks that do not reply. */
 leat_status leat_session_prepare(const leat_session_maker *m,
                                  leat_session **session_out) LEAT_MUST_CHECK;
-/* The other tasks': waits until the chief has made the model ready. */
+/* For other tasks: waits until the chief has made the model ready. */
 leat_status leat_session_wait(const leat_session_maker *m,
                               leat_session **session_out) LEAT_MUST_CHECK;
 
-/* What an op of names says: NULL if there are none, else "Variables not initialized: w, b", to be
- * freed with free(). A NULL node gives none. */
+/* Runs an op that gives names of variables that are not ready. Gives NULL if there are none, else
+ * "Variables not initialized: w, b", to be freed with free(). A NULL node gives NULL. */
 leat_status leat_session_ready(leat_session *s, leat_out op, const leat_run_options *o,
                                char **why_not_out) LEAT_MUST_CHECK;
 
-/* graph_tasks.c: the tasks that nodes ask for, "/job:ps/task:0", as a NULL-ended list; NULL if
- * there are none. */
+/* graph_tasks.c: the tasks that nodes are placed on, "/job:ps/task:0", as a list that ends with
+ * NULL; NULL if there are none. */
 const char *const *leat_graph_tasks(leat_graph *g);
 void leat_graph_tasks_free(const char *const *v);
 
-/* A task went away; it, or one in its place, may come back. */
+/* Whether the error means that a task was lost, which may be restarted. */
 static inline bool leat_is_preemption(leat_status s)
 {
     leat_code c = leat_status_code(s);
     return c == LEAT_UNAVAILABLE || c == LEAT_ABORTED;
 }
 
-double leat_now(void); /* seconds, of a clock that only goes forward */
+double leat_now(void); /* seconds of a monotonic clock */
 void leat_nap(double secs);
 
 #endif

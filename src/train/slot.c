@@ -1,7 +1,7 @@
-/* slot.c -- variables that go with another variable: an optimizer's moments, moving averages. */
+/* slot.c -- variables that belong to another variable: an optimizer's moments, moving averages. */
 #include "train/variable_scope.h"
 
-/* A constant in the shape that the variable turns out to have. */
+/* A constant of the variable's shape, which is known when the graph runs. */
 static leat_out filled_as(leat_out primary, leat_dtype t, double v)
 {
     leat_graph *g = leat_graph_of(primary);
@@ -29,7 +29,7 @@ leat_out leat_slot_make(leat_out primary, const char *name, leat_dtype t,
         .any_shape = !leat_shape_known(&shape),
         .regularizer = leat_no_regularizer(),
     };
-    if (!self.node) /* the average of a tensor */
+    if (!self.node) /* the average of a tensor that is not a variable */
         self = primary;
     if (initializer)
         o.initializer = *initializer;

@@ -1,4 +1,4 @@
-/* summary.c -- the nodes of summaries, named as TensorFlow's tf.summary names them. */
+/* summary.c -- nodes of summaries, with the names that tf.summary gives them. */
 #include <leat/summary.h>
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ leat_out leat_summary_at(leat_loc at, const char *op, const char *tag_input, con
         return (leat_out){g->poison, 0};
     leat_loc outer = leat_at_enter(g, at);
     leat_name_scope_enter(g, name);
-    const char *scope = leat_name_scope(g); /* "a/loss/": the tag without the slash */
+    const char *scope = leat_name_scope(g); /* "a/loss/": the tag is this without the slash */
     size_t n = strlen(scope);
     leat_tensor *t = leat_scalar_string(scope, n ? n - 1 : 0);
     leat_out tag = leat_op(g, "Const", leat_attr_tensor("value", t),

@@ -15,7 +15,7 @@ enum { FLUSH_SECONDS = 2 };
 struct leat_summary_writer {
     pthread_mutex_t lock; /* guards events and flushed */
     leat_event_writer *events;
-    double flushed; /* when */
+    double flushed; /* time of the last flush */
 };
 
 leat_status leat_summary_writer_open(const char *dir, leat_summary_writer **out)

@@ -1,6 +1,6 @@
 /* supervisor.c -- a session, and threads that save the model, write summaries and count steps while
- * the program runs it. TensorFlow's Supervisor; but it looks often for a model to be ready, and
- * synchronous replicas start with the session. */
+ * the program runs it. Like TensorFlow's Supervisor, but it polls more often whether the model is
+ * ready, and synchronous replicas start with the session. */
 #include <leat/monitored.h>
 
 #include <inttypes.h>
@@ -19,14 +19,14 @@ struct leat_supervisor {
     leat_supervisor_options o;
     bool chief;
     char *logdir, *path, *target;
-    leat_saver *saver; /* made here, or NULL */
+    leat_saver *saver; /* made by leat_supervisor_open, or NULL */
     leat_summary_writer *writer;
     leat_out step; /* a NULL node: none */
     leat_out tokens;
     leat_session *session;
     leat_coordinator *coord;
     leat_sync_run *sync;
-    int64_t counted; /* steps, and when */
+    int64_t counted; /* the global step at the last count */
     double counted_at;
 };
 
@@ -86,7 +86,7 @@ leat_status leat_supervisor_open_with(leat_graph *g, const leat_supervisor_optio
     return NULL;
 }
 
-/* ---- Services: each is called by the clock, in a thread of its own ---- */
+/* ---- Services: each is called at an interval, in a thread of its own ---- */
 
 static leat_status save_model(void *arg)
 {
@@ -150,7 +150,7 @@ static leat_status start_services(leat_supervisor *sv)
 
 /* ---- The session ---- */
 
-/* Ends what runs on the session, and the session. */
+/* Ends the threads that use the session, and closes it. */
 static leat_status drop(leat_supervisor *sv)
 {
     leat_sync_stop(sv->sync);
@@ -201,7 +201,7 @@ leat_status leat_supervisor_session(leat_supervisor *sv, const char *master,
     return NULL;
 }
 
-/* ---- While it runs ---- */
+/* ---- While the session runs ---- */
 
 bool leat_supervisor_should_stop(leat_supervisor *sv)
 {

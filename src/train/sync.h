@@ -1,15 +1,15 @@
-/* sync.h -- synchronous replicas: what leat_sync_replicas has built, for those who run it.
+/* sync.h -- synchronous replicas: the nodes that leat_sync_replicas has built, for the code that
+ * runs them.
  *
- * The protocol is TensorFlow's SyncReplicasOptimizer's, so that its workers and these can train
- * together. One round:
- * 1. A worker computes gradients and applies them, with its local step, to one accumulator for
+ * The protocol is that of TensorFlow's SyncReplicasOptimizer, so that TensorFlow's workers and
+ * Leat's can train together. One round: 1. A worker computes gradients and applies them, with its
+ * local step, to one accumulator for
  *    each variable; those that are older than the accumulator's step are dropped.
- * 2. The chief takes the mean of `required` gradients from each accumulator, which counts the
- *    accumulator's step up, updates the variables, counts the global step up, and puts tokens
- *    with the new step into the token queue, one for each replica.
- * 3. A worker takes a token: its local step from then on.
- * What is Leat's own is beside that: leases, by which the chief knows who is still there, and
- * another form of 2 with as many tokens as are asked for.
+ * 2. The chief takes the mean of `required` gradients from each accumulator, which increments the
+ * accumulator's step, updates the variables, increments the global step, and puts tokens with the
+ * new step into the token queue, one for each replica. 3. A worker takes a token, whose step
+ * becomes its local step. Leat adds leases, by which the chief knows which replicas are alive, and
+ * a form of 2 in which the number of tokens is fed.
  */
 #ifndef LEAT_SYNC_H
 #define LEAT_SYNC_H
@@ -19,41 +19,47 @@
 #include "graph/graph_int.h"
 
 typedef struct leat_sync {
-    struct leat_sync *next; /* of the same graph, made earlier */
+    struct leat_sync *next; /* the next older one of the same graph */
     leat_graph *g;
-    int aggregate; /* gradients in a mean */
-    int total;     /* replicas */
+    int aggregate; /* how many gradients are averaged */
+    int total;     /* number of replicas */
     leat_out global_step, local_step;
-    leat_out local_init;               /* the local step becomes the global one */
-    leat_out chief_init;               /* that, and the steps of the accumulators */
-    leat_out ready_for_local_init;     /* names of variables that must have values first */
-    leat_out queue;                    /* of tokens */
-    leat_out round;                    /* step 2 */
-    int n;                             /* variables that have gradients */
-    leat_out *accumulators, *required; /* handles; how many each take waits for, as constants */
-    const char *device;                /* of the global step */
+    leat_out local_init; /* sets the local step to the global step */
+    leat_out chief_init; /* local_init, and sets the steps of the accumulators */
+    /* Gives names of variables that must have values before local_init. */
+    leat_out ready_for_local_init;
+    leat_out queue; /* the token queue */
+    leat_out round; /* runs step 2 of the protocol */
+    int n;          /* number of variables that have gradients */
+    /* Handles of the accumulators; for each the number of gradients that a take waits for, a
+     * constant. */
+    leat_out *accumulators, *required;
+    const char *device; /* device of the global step */
 
-    /* Leat's own; NULL nodes without leases. */
-    double lease_secs; /* who is silent for so long is not waited for */
-    int replica;       /* this worker's, from 0; -1: not known, it has no lease */
-    leat_out lease;    /* int64 [total]: each worker counts its own up; 0: never, -1: left */
+    /* Leat only; NULL nodes if there are no leases: */
+    double lease_secs; /* a replica that has sent nothing for so long is not waited for */
+    int replica;       /* number of this worker, from 0; -1: not known, it has no lease */
+    /* int64 [total]: each worker increments its own; 0: never present, -1: has left. */
+    leat_out lease;
     leat_out lease_exists, lease_init, join, beat, leave;
-    leat_out few_round, few; /* as round, but with tokens as `few`, an int32 [1], says */
-    leat_out more, n_more;   /* puts as many tokens into the queue as n_more says */
-    leat_out set_steps;      /* of the accumulators, to the global step */
-    leat_out *waiting;       /* gradients in each accumulator */
-    leat_out *dropped;       /* gradients of this replica that each accumulator refused */
+    /* Like round, but with the number of tokens given by `few`, an int32 [1] */
+    leat_out few_round, few;
+    leat_out more, n_more; /* puts n_more tokens into the queue */
+    leat_out set_steps;    /* sets the accumulators' steps to the global step */
+    leat_out *waiting;     /* number of gradients in each accumulator */
+    leat_out *dropped;     /* number of this replica's gradients that each accumulator dropped */
 
-    _Atomic int64_t n_dropped; /* the last known; -1: the parameter server does not count */
-    _Atomic int quorum;        /* gradients that the chief waits for in the round under way */
-    _Atomic int present;       /* replicas that the chief believes to be there */
+    _Atomic int64_t n_dropped; /* last known; -1: the parameter servers do not count */
+    _Atomic int quorum;        /* gradients that the chief waits for in the current round */
+    _Atomic int present;       /* replicas that the chief considers present */
 } leat_sync;
 
 leat_sync *leat_sync_of(const leat_graph *g); /* the last one made; NULL if there is none */
-/* The op that puts n tokens into the queue; built when it is asked for. */
+/* The op that puts n tokens into the queue; built on first use. */
 leat_out leat_sync_tokens(leat_sync *y, int n);
 
-/* sync_lease.c: adds the nodes that are Leat's own. `updated` is what must come before tokens. */
+/* sync_lease.c: adds the nodes that only Leat has. `updated` is the op that must precede the
+ * tokens. */
 typedef struct leat_sync_after {
     leat_out updated;
     leat_moving_average *averages;

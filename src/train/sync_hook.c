@@ -1,5 +1,5 @@
-/* sync_hook.c -- what synchronous replicas need, as a hook; a monitored session adds it by itself
- * to graphs that were built with them. */
+/* sync_hook.c -- the hook of synchronous replicas; a monitored session adds it if its graph was
+ * built with leat_sync_replicas. */
 #include <stdlib.h>
 
 #include "train/hook_int.h"

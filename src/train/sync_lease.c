@@ -1,10 +1,10 @@
 /* sync_lease.c -- the nodes of synchronous replicas that TensorFlow does not have: leases, by which
- * the chief knows which replicas are there, rounds with fewer tokens, and how many gradients were
- * dropped.
+ * the chief knows which replicas are alive, rounds with fewer tokens, and the number of dropped
+ * gradients.
  *
  * The lease is a variable beside the global step, in no collection: it is neither saved nor waited
- * for, so a chief that is TensorFlow's is not disturbed by it, and it is made by whoever comes
- * first. TensorFlow's workers have none, and count as present always.
+ * for, so a chief that runs TensorFlow ignores it, and the first replica that starts initialises
+ * it. TensorFlow's workers have no lease, and always count as present.
  */
 #include "train/optimizer.h"
 #include "train/sync.h"
@@ -41,7 +41,7 @@ static void make_lease(leat_sync *y)
                                              leat_name("lease/leave")));
 }
 
-/* `count`, a constant that is fed, waits for nothing; the tokens wait for what is open. */
+/* `count`, a constant that is fed, has no control inputs; the tokens have those that are open. */
 static leat_out tokens(leat_sync *y, leat_out count)
 {
     leat_out t = leat_fill(count, y->global_step, leat_name("tokens"));

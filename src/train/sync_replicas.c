@@ -1,6 +1,6 @@
-/* sync_replicas.c -- an optimizer around another one: gradients of several replicas are averaged
- * in accumulators, and applied once. The nodes are those of TensorFlow's SyncReplicasOptimizer;
- * sync.h has the protocol. */
+/* sync_replicas.c -- an optimizer that wraps another one: gradients of several replicas are
+ * averaged in accumulators and applied once. The nodes are those of TensorFlow's
+ * SyncReplicasOptimizer; sync.h has the protocol. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,9 +29,9 @@ static leat_var_grad *compute(leat_optimizer *opt, leat_out loss, int *n_out,
 
 /* ---- One variable's accumulator ---- */
 
-/* Whose gradients a node applies, for parameter servers that count what they drop; TensorFlow's
- * take no notice. */
-static leat_arg whose(const leat_sync *y)
+/* An attribute with the number of the replica whose gradients a node applies, for parameter servers
+ * that count dropped gradients; TensorFlow's ignore it. */
+static leat_arg replica_attr(const leat_sync *y)
 {
     return y->lease_secs > 0 && y->replica >= 0 ? leat_attr_int("_replica", y->replica)
                                                 : (leat_arg){.kind = LEAT_ARG_SKIP};
@@ -45,7 +45,7 @@ static leat_out number_required(leat_sync *y, const char *scope)
     return n;
 }
 
-/* Gives what the round takes out; *push is what a worker puts in. */
+/* Gives the mean that the round takes; *push is the op by which a worker adds its gradient. */
 static leat_grad_value accumulate_dense(leat_sync *y, const leat_var_grad *v, leat_out step,
                                         leat_out *push)
 {
@@ -58,7 +58,7 @@ static leat_grad_value accumulate_dense(leat_sync *y, const leat_var_grad *v, le
                  leat_attr_shape("shape", leat_variable_shape(v->var)),
                  leat_attr_string("shared_name", shared), leat_name("conditional_accumulator"));
     *push = LEAT_OP3("ResourceAccumulatorApplyGradient", a, leat_cast(step, LEAT_INT64),
-                     v->grad.value, whose(y));
+                     v->grad.value, replica_attr(y));
     leat_out n = number_required(y, "ResourceAccumulatorTakeGradient");
     leat_out mean = LEAT_OP2("ResourceAccumulatorTakeGradient", a, n, leat_attr_type("dtype", t),
                              leat_name(leat_name_scope(g)));
@@ -84,7 +84,7 @@ static leat_grad_value accumulate_rows(leat_sync *y, const leat_var_grad *v, lea
                             : leat_int_vector_at(LEAT_AT, g, LEAT_INT64, NULL, 0);
     *push = leat_op(g, "SparseAccumulatorApplyGradient", leat_in(a), leat_in(local),
                     leat_in(indices), leat_in(v->grad.value), leat_in(shape),
-                    leat_attr_bool("has_known_shape", shaped), whose(y));
+                    leat_attr_bool("has_known_shape", shaped), replica_attr(y));
     leat_out n = number_required(y, "SparseAccumulatorTakeGradient");
     leat_out mean = LEAT_OP2("SparseAccumulatorTakeGradient", a, n, leat_attr_type("dtype", t),
                              leat_name(leat_name_scope(g)));
@@ -96,14 +96,14 @@ static leat_grad_value accumulate_rows(leat_sync *y, const leat_var_grad *v, lea
 
 /* ---- The parts, in TensorFlow's order ---- */
 
-/* Which replica this is: what the user says, or the task that its nodes go to. */
+/* The number of this replica: as given by the user, or the task of the device of its nodes. */
 static void find_replica(leat_sync *y, const char *device)
 {
     leat_device_name d = LEAT_DEVICE_ANY;
     if (y->replica < 0) {
         leat_status_free(leat_device_name_parse(device, &d));
         y->replica = d.task;
-        /* With a chief beside the workers, it is the last one. */
+        /* If the chief is a job of its own, its number is the last one. */
         if (strcmp(d.job, "chief") == 0 || strcmp(d.job, "master") == 0)
             y->replica = y->total - 1;
     }
@@ -111,7 +111,7 @@ static void find_replica(leat_sync *y, const char *device)
         y->replica = -1;
 }
 
-/* A variable of this worker: it goes where a node that asks for nothing goes. */
+/* A variable of this worker: placed where a node without a device is placed. */
 static void make_local_step(leat_sync *y)
 {
     leat_graph *g = y->g;
@@ -175,7 +175,7 @@ static void make_queue(leat_sync *y)
                         leat_attr_string("shared_name", "sync_token_q"), leat_name("sync_token_q"));
 }
 
-/* What a worker runs: gradients in, then a token out. */
+/* What a worker runs: adds its gradients, then takes a token. */
 static leat_out make_step(leat_sync *y, const leat_out *pushes)
 {
     leat_graph *g = y->g;

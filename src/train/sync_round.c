@@ -1,15 +1,15 @@
-/* sync_round.c -- the chief's thread: one round after the other.
+/* sync_round.c -- the chief's thread, which runs one round after another.
  *
- * 1. A round waits for Q gradients and gives out P tokens. As long as all replicas are present
- *    these are the numbers in the graph; else they are fed. Q is never above the tokens of the
- *    round before, or nobody could give so many gradients.
- * 2. When a replica goes, a round that waits for its gradient is cancelled and done again with a
- *    smaller Q. The cancelled one may have taken gradients from some accumulators already, and
- *    these are lost; the accumulators' steps are set back, and tokens of the present step make the
- *    workers give gradients again. All that is averaged then was computed at the present step.
- * 3. A round cancelled between its first update and its last is repeated, too: some variables get
- *    two updates where others get one, as in asynchronous training. It takes a gradient that
- *    arrives in the very moment in which its sender is given up.
+ * 1. A round waits for Q gradients and issues P tokens. While all replicas are present, Q and P are
+ * the constants in the graph; else they are fed. Q is never above the number of tokens of the round
+ * before, since only so many gradients can be computed. 2. When a replica is lost, a round that
+ * waits for its gradient is cancelled and repeated with a smaller Q. The cancelled round may have
+ * taken gradients from some accumulators, which are lost; the accumulators' steps are set back, and
+ * new tokens of the current step make the workers compute gradients again. So all gradients that
+ * are averaged were computed at the current step. 3. A round that is cancelled between its first
+ * and its last update is repeated, too: some variables are then updated twice and others once, as
+ * in asynchronous training. This happens only if a gradient arrives at the moment in which its
+ * sender is declared lost.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 
 typedef struct plan {
     int required, tokens;
-    bool usual; /* as in the graph */
+    bool usual; /* Q and P are those of the graph */
     leat_cancellation *cancellation;
 } plan;
 
@@ -30,13 +30,13 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-/* False if it is time to stop. */
+/* Returns false if the thread should stop. */
 static bool next_plan(leat_sync_run *r, plan *p)
 {
     leat_sync *y = r->y;
     pthread_mutex_lock(&r->lock);
     bool go_on = !r->stop;
-    bool several = y->aggregate > y->total; /* a worker gives more than one gradient */
+    bool several = y->aggregate > y->total; /* a worker computes more than one gradient a round */
     p->tokens = several ? y->aggregate : r->present;
     p->required = least(several ? y->aggregate : least(y->aggregate, r->present), r->issued);
     p->usual = p->required == y->aggregate && (several || p->tokens == y->total);
@@ -88,7 +88,7 @@ static leat_status least_waiting(leat_sync_run *r, int *least_out)
     return e;
 }
 
-/* After a round was cancelled: see 2 above. */
+/* After a cancelled round: see rule 2. */
 static leat_status repair(leat_sync_run *r)
 {
     leat_sync *y = r->y;
@@ -112,7 +112,7 @@ static leat_status repair(leat_sync_run *r)
     return e;
 }
 
-/* Whether the round ended because a replica went; it can be tried again then. */
+/* Whether the round ended because a replica was lost; then it can be repeated. */
 static bool take_again(leat_sync_run *r)
 {
     pthread_mutex_lock(&r->lock);

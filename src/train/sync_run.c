@@ -1,5 +1,4 @@
-/* sync_run.c -- a replica begins and ends on a session: initialisation, its threads, its leaving.
- */
+/* sync_run.c -- starts and ends a replica on a session: initialisation, threads, leaving. */
 #include "train/sync_run.h"
 
 #include <stdlib.h>
@@ -90,7 +89,7 @@ leat_status leat_sync_start(leat_sync *y, leat_session *s, leat_coordinator *coo
     return NULL;
 }
 
-/* Ends the threads; what runs is cancelled. */
+/* Ends the threads and cancels their runs. */
 static void end_threads(leat_sync_run *r)
 {
     pthread_mutex_lock(&r->lock);
@@ -115,7 +114,7 @@ void leat_sync_finish(leat_sync_run *r)
     leat_cancellation_free(r->quiet);
     r->quiet = leat_cancellation_new();
     leat_status e = NULL;
-    /* There will be no more rounds: who waits for a token is let go, and sees the last step. */
+    /* There will be no more rounds: workers that wait for a token get one, with the last step. */
     if (r->chief) {
         leat_tensor *n = NULL;
         int32_t total = y->total;

@@ -1,6 +1,6 @@
-/* sync_watch.c -- every replica's thread that shows it is alive. It counts its lease up, hears how
- * many of its gradients were dropped, and says in the log what a step waits for so long. On the
- * chief it also decides who is present. */
+/* sync_watch.c -- the thread of every replica that shows that the replica is alive. It increments
+ * the replica's lease, reads how many of its gradients were dropped, and logs what a long step
+ * waits for. On the chief it also decides which replicas are present. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,32 +14,32 @@
 
 typedef struct watch {
     leat_sync_run *r;
-    bool counts;  /* the parameter servers tell what they dropped */
-    int64_t told; /* of dropped gradients, in the log */
-    double told_at, log_at;
+    bool counts;    /* the parameter servers count dropped gradients */
+    int64_t logged; /* number of dropped gradients at the last log message */
+    double logged_at, log_at;
     int64_t step; /* the global step, and when it was last seen to change */
     double step_moved;
 } watch;
 
 /* ---- Dropped gradients ---- */
 
-static void tell_dropped(watch *w, int64_t n)
+static void log_dropped(watch *w, int64_t n)
 {
     leat_sync *y = w->r->y;
     double now = leat_now();
     atomic_store(&y->n_dropped, n);
-    if (n <= w->told || now < w->told_at + 10)
+    if (n <= w->logged || now < w->logged_at + 10)
         return;
     LEAT_LOG(WARNING,
              "%" PRId64 " gradients of replica %d came too late and were dropped, %" PRId64
              " of them since this was last said. The mean of a round has %d gradients of %d "
              "replicas: see replicas_to_aggregate",
-             n, y->replica, n - w->told, y->aggregate, y->total);
-    w->told = n;
-    w->told_at = now;
+             n, y->replica, n - w->logged, y->aggregate, y->total);
+    w->logged = n;
+    w->logged_at = now;
 }
 
-/* ---- Who is there ---- */
+/* ---- Which replicas are present ---- */
 
 static void name_missing(const leat_sync_run *r, leat_strbuf *b)
 {
@@ -59,7 +59,7 @@ static void name_missing(const leat_sync_run *r, leat_strbuf *b)
         leat_strbuf_puts(b, "all replicas are alive");
 }
 
-/* With the lock held. Gives how many replicas went since the last look. */
+/* The lock is held. Gives the number of replicas that were lost since the last call. */
 static int look(leat_sync_run *r, const int64_t *leases)
 {
     double now = leat_now();
@@ -137,9 +137,9 @@ static void watch_step(watch *w, int64_t step)
     leat_strbuf_release(&who);
 }
 
-/* ---- One look ---- */
+/* ---- One round of the thread ---- */
 
-static leat_status ask(watch *w, leat_tensor **lease, leat_tensor **step, int64_t *dropped)
+static leat_status read_state(watch *w, leat_tensor **lease, leat_tensor **step, int64_t *dropped)
 {
     leat_sync *y = w->r->y;
     int n = w->counts ? y->n : 0;
@@ -166,26 +166,26 @@ static void look_once(watch *w)
 {
     leat_tensor *lease = NULL, *step = NULL;
     int64_t dropped;
-    leat_status e = ask(w, &lease, &step, &dropped);
+    leat_status e = read_state(w, &lease, &step, &dropped);
     leat_code code = leat_status_code(e);
     if (!e) {
         decide(w->r, leat_tensor_data(lease));
         watch_step(w, (int64_t)leat_tensor_at(step, 0));
         if (w->counts)
-            tell_dropped(w, dropped);
+            log_dropped(w, dropped);
     } else if (w->counts && (code == LEAT_NOT_FOUND || code == LEAT_INVALID_ARGUMENT ||
                              code == LEAT_UNIMPLEMENTED)) {
-        LEAT_LOG(INFO, "The parameter servers do not tell how many gradients they drop: %s",
+        LEAT_LOG(INFO, "The parameter servers do not report how many gradients they drop: %s",
                  leat_status_message(e));
         w->counts = false;
         atomic_store(&w->r->y->n_dropped, -1);
-    } /* else the step that is under way fails, too, and says so */
+    } /* otherwise the worker's own step fails, too, and reports the error */
     leat_status_free(e);
     leat_tensor_unref(lease);
     leat_tensor_unref(step);
 }
 
-/* False if it is time to stop. */
+/* Returns false if the thread should stop. */
 static bool nap(leat_sync_run *r, double secs)
 {
     struct timespec until;
@@ -205,7 +205,7 @@ void *leat_sync_leases(void *run)
 {
     leat_sync_run *r = run;
     watch w = {.r = r, .counts = true, .step = -1, .step_moved = leat_now()};
-    w.told_at = -1e9;
+    w.logged_at = -1e9;
     double every = r->y->lease_secs / 4 < 0.5 ? r->y->lease_secs / 4 : 0.5;
     do
         look_once(&w);

@@ -1,4 +1,4 @@
-/* towers.c -- gradients of several replicas of a model, averaged. */
+/* towers.c -- averages the gradients of several replicas of a model in one process. */
 #include <stdlib.h>
 
 #include "core/alloc.h"
@@ -9,7 +9,7 @@ static leat_out scaled(leat_out x, double by)
     return leat_py_right("Mul", "mul", x, by);
 }
 
-/* All rows, one tower's after the other; an index that several have counts for each. */
+/* The rows of all towers, concatenated; rows with the same index are added when they are used. */
 static leat_grad_value average_rows(const leat_grad_value *v, int n)
 {
     leat_graph *g = leat_graph_of(v[0].value);

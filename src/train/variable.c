@@ -1,8 +1,8 @@
-/* variable.c -- making variables, as references (VariableV2) and behind handles (VarHandleOp), and
+/* variable.c -- making variables, as references (VariableV2) and as resources (VarHandleOp), and
  * finding a variable's nodes from any of its outputs.
  *
- * Nothing is remembered beside the graph: a variable is the nodes that carry its name, so that
- * graphs that were imported are as good as those built here.
+ * Nothing is recorded outside the graph: a variable is identified by the names of its nodes, so
+ * that imported graphs work like those that are built here.
  */
 #include "train/train_int.h"
 
@@ -16,8 +16,7 @@
 
 static bool is_variable(const leat_node *n)
 {
-    return leat_node_is(n, "VariableV2") || leat_node_is(n, "Variable") ||
-           leat_node_is(n, "VarHandleOp");
+    return leat_node_role(n) == LEAT_ROLE_VARIABLE || leat_node_role(n) == LEAT_ROLE_HANDLE;
 }
 
 static leat_node *named(const leat_node *self, const char *suffix)
@@ -33,12 +32,12 @@ bool leat_variable_find(leat_out v, leat_variable_nodes *out)
 {
     leat_node *n = leat_out_ok(v) ? v.node : NULL;
     bool reads = n && n->n_in && n->in[0].node && is_variable(n->in[0].node) &&
-                 (leat_node_is(n, "Identity") || leat_node_is(n, "ReadVariableOp"));
+                 (leat_is_identity(n) || leat_node_role(n) == LEAT_ROLE_READ);
     if (reads)
         n = n->in[0].node;
     if (!n || !is_variable(n))
         return false;
-    *out = (leat_variable_nodes){.self = n, .resource = leat_node_is(n, "VarHandleOp")};
+    *out = (leat_variable_nodes){.self = n, .resource = leat_node_role(n) == LEAT_ROLE_HANDLE};
     out->init = named(n, "/Assign");
     out->read = named(n, out->resource ? "/Read/ReadVariableOp" : "/read");
     return true;
@@ -107,10 +106,10 @@ leat_shape leat_variable_shape(leat_out v)
     return leat_variable_find(v, &n) ? leat_node_shape(n.self, "shape") : leat_shape_unknown();
 }
 
-/* ---- Making one ---- */
+/* ---- Making a variable ---- */
 
-/* The nodes from `first` on are colocated with a variable that is not there yet: they say so, and
- * the device scopes that are open do not count for them. */
+/* Colocates the nodes from `first` on with a variable that does not exist yet, and removes devices
+ * that they got from open device scopes. */
 static void colocate_nodes(leat_graph *g, int first, const char *name, bool keep_device)
 {
     char *text = leat_arena_printf(&g->arena, "loc:@%s", name);
@@ -128,7 +127,7 @@ static void colocate_nodes(leat_graph *g, int first, const char *name, bool keep
     }
 }
 
-/* The first value, as a tensor. It may be made here, in a scope of its own. */
+/* The initial value as a tensor, which may be built here, in a scope of its own. */
 static leat_out first_value(leat_graph *g, const leat_variable_spec *spec, const char *name)
 {
     if (spec->initial.node)

@@ -1,9 +1,9 @@
-/* variable_scope.c -- variable scopes and leat_get_variable: who shares a variable and who gets a
- * new one is said by the scope's reuse, not by chance. Rules and error words are those of
- * TensorFlow's variable_scope.py.
+/* variable_scope.c -- variable scopes and leat_get_variable: whether a variable is shared or new is
+ * determined by the scope's reuse. Rules and error words are those of TensorFlow's
+ * variable_scope.py.
  *
- * Variables that were made by leat_get_variable are in the graph's extras under "get_variable:"
- * and their name.
+ * Variables that were made by leat_get_variable are in the graph's extras under "get_variable:" and
+ * their name.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 typedef leat_variable_scope scope;
 
-/* How often a scope inside of one that was entered again had been opened before. */
+/* How often a scope inside a reopened scope had been opened before. */
 typedef struct before {
     struct before *next;
     struct opened *of;
@@ -30,11 +30,11 @@ struct leat_variable_scope {
     leat_partitioner partitioner;
     leat_dtype dtype;
     bool use_resource;
-    bool has_name_scope; /* one was entered with it */
+    bool has_name_scope; /* a name scope was entered with it */
     before *before;
 };
 
-/* How often a scope was opened, for names made unique. */
+/* How often a scope was opened, for making names unique. */
 typedef struct opened {
     struct opened *next;
     const char *name;
@@ -89,7 +89,8 @@ static bool is_inside(const char *name, const char *outer)
     return strncmp(name, outer, n) == 0 && (n == 0 || name[n] == '/');
 }
 
-/* Scopes inside are forgotten once the scope is left: they get the same names again. */
+/* The counts of inner scopes are reset when the scope is left, so that they get the same names
+ * again. */
 static void forget_inside(store *st, const scope *s)
 {
     for (opened *o = st->opened; o; o = o->next)
@@ -293,7 +294,7 @@ leat_status leat_get_single(leat_graph *g, const leat_variable_wish *w, leat_out
     leat_variable_spec spec = w->spec;
     spec.name = w->name;
     LEAT_TRY(check_new(w->name, w->reuse, &spec));
-    leat_name_scope_enter(g, NULL); /* variables are named by variable scopes alone */
+    leat_name_scope_enter(g, NULL); /* variables are named by variable scopes, not by name scopes */
     leat_out v = leat_variable_make(g, &spec);
     regularize(g, w->name, v, &w->regularizer);
     leat_name_scope_leave(g);
@@ -324,7 +325,7 @@ static leat_status not_in_slices(leat_graph *g, const char *name)
     return NULL;
 }
 
-/* In the open scope, but with this reuse; name may be "", for the scope's own. */
+/* Like leat_get_variable, but with this reuse; name "" is the scope's own name. */
 static leat_status get_variable(leat_graph *g, const char *name, leat_shape shape, leat_reuse reuse,
                                 const leat_get_variable_options *o, leat_out *out)
 {

@@ -1,5 +1,5 @@
-/* writer_cache.c -- one writer of events for a directory, shared by all hooks of the process:
- * TensorBoard looks at the newest file of a directory alone. */
+/* writer_cache.c -- one event writer for a directory, shared by all hooks of the process, because
+ * TensorBoard reads only the newest file of a directory. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -21,7 +21,8 @@ static void bad_use(void)
     check(none, "server --cluster ps=h:1 --job_name ps --task_id x", 2, "wants a whole number");
     check(none, "server --cluster ps=h:1 --ps_hosts h:1", 2, "not both");
     check(none, "server --ps_hosts '' --worker_hosts ''", 2, "name no task");
-    check(none, "server --ps_hosts h:1 --job_name ps --devices gpu:1", 2, "wants cpu:N");
+    check(none, "server --ps_hosts h:1 --job_name ps --devices tpu:1", 2,
+          "there are no devices of kind TPU, only of CPU");
     check(none, "server --ps_hosts h:1 --job_name ps --tls_cert c", 2, "go together");
     check(none, "server --ps_hosts h:1 --job_name ps --token a --token_file b", 2, "not both");
     check(none, "server --ps_hosts h:1 --job_name ps --token_file /none", 2, "/none: No such file");

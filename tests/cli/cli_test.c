@@ -89,6 +89,11 @@ static void bad_use(void)
     check("leat", "show", 2, "wants one file");
     check("leat", "devices --cpu_devices 0", 2, "wants a whole number from 1");
     check("leat", "devices extra", 2, "takes no arguments");
+    setenv("LEAT_CPU", "z80", 1);
+    check("leat", "devices", 2, "LEAT_CPU is z80, which this libleat was not built for");
+    unsetenv("LEAT_CPU");
+    check("leat", "devices --devices cpu:2,npu:1", 2, "no devices of kind NPU, only of CPU");
+    check("leat", "devices --devices cpu:0", 2, "1 to 1024 CPU devices, not 0");
     check("leat", "run nowhere.pb --fetch x", 1, "nowhere.pb: No such file");
     end();
 }
@@ -105,6 +110,8 @@ static void shows(void)
     check("leat", "show g.pb --text", 0, "op: \"VariableV2\"");
     check("leat", "show cut.pb", 1, "cut.pb: ");
     check("leat", "devices --cpu_devices 2", 0, "device:CPU:1");
+    check("leat", "devices --devices cpu:3", 0, "device:CPU:2  CPU");
+    check("leat", "devices", 0, " GB  ");
     end();
 }
 

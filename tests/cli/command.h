@@ -1,4 +1,4 @@
-/* command.h -- programs run as users run them, by a shell: what they print, how they end. */
+/* command.h -- runs programs by a shell, as users do, and checks their output and exit code. */
 #ifndef LEAT_TEST_COMMAND_H
 #define LEAT_TEST_COMMAND_H
 
@@ -15,7 +15,7 @@
 
 #include "test.h"
 
-static char output[1 << 16]; /* of the last command, standard error and all */
+static char output[1 << 16]; /* output of the last command, including standard error */
 
 typedef struct command {
     pid_t pid;
@@ -44,7 +44,8 @@ __attribute__((format(printf, 1, 2), unused)) static command command_start(const
     return (command){pid, ends[0]};
 }
 
-/* Reads until the words have come, or to the end if words is NULL; false if they do not come. */
+/* Reads until the output contains the words, or to the end if words is NULL; false if it ends
+ * without them. */
 __attribute__((unused)) static bool command_read(command c, const char *words)
 {
     size_t n = strlen(output);
@@ -58,7 +59,8 @@ __attribute__((unused)) static bool command_read(command c, const char *words)
     return true;
 }
 
-/* Reads on to the end; gives the exit code, or the negative number of the signal that ended it. */
+/* Reads to the end; gives the exit code, or the negative number of the signal that ended the
+ * program. */
 __attribute__((unused)) static int command_end(command c)
 {
     int status;
@@ -82,7 +84,7 @@ __attribute__((unused)) static void saw(const char *words)
     }
 }
 
-/* Whether a command ended with this code and these words; after a bad use, with one line. */
+/* Whether a command ended with this code and printed these words; after a bad use, in one line. */
 __attribute__((unused)) static void expect(const char *what, int got, int code, const char *words)
 {
     if (got != code || !strstr(output, words)) {

@@ -1,5 +1,4 @@
-/* echo.h -- a handler that answers calls, fails them, holds them, or lets them wait, for tests of
- * the ways that calls go. */
+/* echo.h -- handlers that reply, fail, keep a call open or block, for tests of transports. */
 #ifndef LEAT_TEST_ECHO_H
 #define LEAT_TEST_ECHO_H
 
@@ -15,9 +14,10 @@ static inline int64_t in_ms(int64_t ms)
     return leat_now_ns() + ms * 1000000;
 }
 
-static leat_asked *parked;
-static atomic_int gone, entered; /* callers that went away; calls that wait in the handler */
-static leat_event released[500]; /* of the calls that entered Block, in their order */
+static leat_server_call *parked;
+/* Gone: callers that were lost; entered: calls that wait in the handler. */
+static atomic_int gone, entered;
+static leat_event released[500]; /* one for each call of Block, in the order in which they came */
 
 static inline void echo_begin(void)
 {
@@ -30,7 +30,7 @@ static inline void note_gone(void *arg)
     atomic_fetch_add(&gone, 1);
 }
 
-static inline void echo_handle(void *arg, leat_asked *a, const char *method,
+static inline void echo_handle(void *arg, leat_server_call *a, const char *method,
                                const leat_incoming *in)
 {
     leat_outgoing out = {0};
@@ -41,23 +41,23 @@ static inline void echo_handle(void *arg, leat_asked *a, const char *method,
     } else if (strcmp(method, "/test/Fail") == 0) {
         s = leat_error(FAILED_PRECONDITION, "Attempting to use uninitialized value W");
     } else if (strcmp(method, "/test/Park") == 0) {
-        CHECK(leat_asked_on_gone(a, note_gone, NULL));
+        CHECK(leat_server_call_on_cancel(a, note_gone, NULL));
         parked = a;
         atomic_fetch_add(&entered, 1);
         return;
     } else if (strcmp(method, "/test/Block") == 0 || strcmp(method, "/test/Leave") == 0) {
         if (strcmp(method, "/test/Leave") == 0)
-            leat_asked_leave(a);
+            leat_server_call_will_block(a);
         leat_event_wait(&released[atomic_fetch_add(&entered, 1)], 0);
     } else if (strcmp(method, "/test/Peer") == 0) {
-        leat_strbuf_puts(&out.text, leat_asked_peer(a));
+        leat_strbuf_puts(&out.text, leat_server_call_peer(a));
     } else {
         s = leat_error(UNIMPLEMENTED, "no %s here", method);
     }
-    leat_asked_reply(a, s, &out);
+    leat_server_call_reply(a, s, &out);
 }
 
-/* Asks, and copies the reply as text. */
+/* Makes a call, and copies the reply as text. */
 static inline leat_status echo_ask(leat_channel *c, const char *method, const char *text,
                                    char *reply, size_t cap, const leat_call_options *options)
 {
@@ -65,7 +65,7 @@ static inline leat_status echo_ask(leat_channel *c, const char *method, const ch
     leat_strbuf_puts(&out.text, text);
     void *p;
     size_t n;
-    leat_status s = leat_channel_ask(c, method, &out, options, &p, &n);
+    leat_status s = leat_channel_call_wait(c, method, &out, options, &p, &n);
     if (!s) {
         if (cap)
             snprintf(reply, cap, "%.*s", (int)n, (char *)p);
@@ -81,7 +81,7 @@ static inline void await(atomic_int *n, int least)
     CHECK(atomic_load(n) >= least);
 }
 
-/* How a call that nobody waits for in its own thread came out. */
+/* The result of a call that is made without waiting. */
 typedef struct result {
     leat_event done;
     leat_status status;

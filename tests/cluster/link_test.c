@@ -177,7 +177,7 @@ static void cut_long(void (*cut)(void), void (*heal)(void))
     while (next_line(&k.worker, line, sizeof(line), end) && !strstr(line, "A task went away"))
         ;
     printf("%s\n", line);
-    CHECK(strstr(line, "/job:ps/replica:0/task:0 (" PS ") "));
+    CHECK(strstr(line, "/job:ps/replica:0/task:0 (" PS));
     /* To TCP, to a ping, or the system knows that its cable is out: whichever is first. */
     CHECK(strstr(line, ") fell silent: ") || strstr(line, ") cannot be reached: "));
     CHECK(strstr(line, "network between"));

@@ -5,8 +5,7 @@
 #include <malloc.h>
 #include <pthread.h>
 
-#include "cluster/shm.h"
-#include "cluster/shm_ring.h"
+#include "cluster/shm/ring.h"
 #include "cluster/train_task.h"
 
 /* ---- A task: "MODE WAY DIR STEPS PS CHIEF WORKER" ---- */
@@ -77,8 +76,7 @@ static int be_long(const char *role, const char *arg)
     if (sscanf(arg, "%15s %15s %199s %d %63s %63s %63s", mode, way, dir, &steps, address[0],
                address[1], address[2]) != 7)
         return 2;
-    if (strcmp(way, "grpc") == 0)
-        ((char *)leat_shm_host())[0] = role[0]; /* each on a machine of its own, or so it says */
+    leat_server_options options = {.transports = strcmp(way, "shared") == 0 ? NULL : way};
     static sigset_t signals;
     pthread_t reporter;
     sigemptyset(&signals);
@@ -92,7 +90,7 @@ static int be_long(const char *role, const char *arg)
     for (int i = 0; i < 3; i++)
         LEAT_DIE_ON_ERROR(leat_cluster_add(c, i ? "worker" : "ps", address[i]));
     bool ps = strcmp(role, "ps") == 0;
-    LEAT_DIE_ON_ERROR(leat_server_start(c, ps ? "ps" : "worker", task, NULL, &server));
+    LEAT_DIE_ON_ERROR(leat_server_start(c, ps ? "ps" : "worker", task, &options, &server));
     if (ps)
         LEAT_DIE_ON_ERROR(leat_server_join(server));
     else

@@ -23,8 +23,8 @@ static inline bool write_text(const char *path, const char *text)
     return ok;
 }
 
-/* This process gets namespaces of these kinds (CLONE_NEWNET, ...) for itself; who is not root
- * becomes it in a namespace of users. */
+/* Moves this process to new namespaces of these kinds (CLONE_NEWNET, ...); if it is not root, to a
+ * new user namespace in which it is. */
 static inline bool leave_for(int kinds)
 {
     char map[32];
@@ -34,8 +34,8 @@ static inline bool leave_for(int kinds)
     return unshare(kinds | CLONE_NEWUSER) == 0 && write_text("/proc/self/uid_map", map);
 }
 
-/* Runs a case in a child, which may leave for other namespaces; setup says why it cannot (then the
- * case is skipped), or gives NULL. */
+/* Runs a case in a child process, which may change its namespaces; setup returns the reason if that
+ * cannot be done (then the case is skipped), or NULL. */
 static inline void apart(const char *(*setup)(void), void (*test)(void))
 {
     enum { SKIPPED = 77 };

@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cluster/messages/methods.h"
 #include "cluster/transport.h"
 #include "proto/cluster.pb-c.h"
 #include "proto/wire.h"
@@ -17,15 +18,15 @@ typedef struct fake { /* how a task answers */
     leat_code code;      /* not OK: with this error */
 } fake;
 
-static void answer(void *arg, leat_asked *a, const char *method, const leat_incoming *in)
+static void answer(void *arg, leat_server_call *a, const char *method, const leat_incoming *in)
 {
     const fake *f = arg;
     leat_outgoing out = {0};
     if (f->code) {
-        leat_asked_reply(a, leat_status_new(f->code, __FILE__, __LINE__, "no"), &out);
+        leat_server_call_reply(a, leat_status_new(f->code, __FILE__, __LINE__, "no"), &out);
         return;
     }
-    CHECK_STR(method, "/tensorflow.WorkerService/GetStatus");
+    CHECK_STR(method, LEAT_METHOD_GET_STATUS);
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     Leat__GetStatusResponse r = LEAT__GET_STATUS_RESPONSE__INIT;
@@ -40,7 +41,7 @@ static void answer(void *arg, leat_asked *a, const char *method, const leat_inco
     if (f->release)
         r.leat = &peer;
     CHECK_OK(leat_proto_pack(&r, &out.text));
-    leat_asked_reply(a, NULL, &out);
+    leat_server_call_reply(a, NULL, &out);
 }
 
 static leat_cluster *c;

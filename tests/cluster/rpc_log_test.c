@@ -5,6 +5,7 @@
 #include <leat/leat.h>
 
 #include "cluster/rpc_log.h"
+#include "cluster/messages/methods.h"
 #include "cluster/tensor_wire.h"
 #include "cluster/transport.h"
 #include "core/threadpool.h"
@@ -19,7 +20,7 @@ static Leat__LoggingResponse *take(leat_rpc_log *l, int64_t step)
 {
     leat_strbuf b = {0};
     Leat__LoggingResponse *r = NULL;
-    leat_rpc_log_take(l, step, &b);
+    CHECK_OK(leat_rpc_log_take(l, step, &b));
     CHECK_OK(LEAT_UNPACK(logging_response, leat_strbuf_text(&b), b.n, &r));
     leat_strbuf_release(&b);
     return r;
@@ -77,11 +78,13 @@ static void bounded(void)
     leat_rpc_log_release(&l);
 }
 
-static leat_status ask(leat_channel *c, const char *method, leat_outgoing *o, size_t *size)
+static leat_status ask(leat_channel *c, const char *method, const void *request, size_t *size)
 {
     void *reply = NULL;
+    leat_outgoing o = {0};
+    leat_put_fields(&o.text, request);
     leat_call_options options = {.deadline_ns = leat_now_ns() + INT64_C(20000000000)};
-    leat_status s = leat_channel_ask(c, method, o, &options, &reply, size);
+    leat_status s = leat_channel_call_wait(c, method, &o, &options, &reply, size);
     if (!s)
         free(reply);
     return s;
@@ -95,17 +98,18 @@ static void served(void)
     CHECK_OK(leat_server_start_local(&server));
     CHECK_OK(leat_channel_open(leat_server_target(server) + strlen("grpc://"), "/job:local/task:0",
                                NULL, &c));
-    leat_outgoing on = {0}, fetch = {0}, off = {0}, none = {0};
-    leat_put_int(&on.text, 1, 1);
-    leat_put_int(&on.text, 2, 1);
-    CHECK_OK(ask(c, "/tensorflow.WorkerService/Logging", &on, &size));
-    leat_put_int(&fetch.text, 3, 4711); /* of which there is nothing */
-    CHECK_OK(ask(c, "/tensorflow.WorkerService/Logging", &fetch, &size));
+    Leat__LoggingRequest on = LEAT__LOGGING_REQUEST__INIT, fetch = LEAT__LOGGING_REQUEST__INIT;
+    Leat__LoggingRequest off = LEAT__LOGGING_REQUEST__INIT, none = LEAT__LOGGING_REQUEST__INIT;
+    int64_t nothing = 4711; /* a step of which there is nothing */
+    on.enable_rpc_logging = on.clear = true;
+    fetch.fetch_step_id = &nothing;
+    fetch.n_fetch_step_id = 1;
+    off.disable_rpc_logging = true;
+    CHECK_OK(ask(c, LEAT_METHOD_LOGGING, &on, &size));
+    CHECK_OK(ask(c, LEAT_METHOD_LOGGING, &fetch, &size));
     CHECK_INT(size, 0);
-    leat_put_int(&off.text, 4, 1);
-    CHECK_OK(ask(c, "/tensorflow.WorkerService/Logging", &off, &size));
-    CHECK_ERROR(ask(c, "/tensorflow.WorkerService/Tracing", &none, &size), UNIMPLEMENTED,
-                "Tracing");
+    CHECK_OK(ask(c, LEAT_METHOD_LOGGING, &off, &size));
+    CHECK_ERROR(ask(c, LEAT_METHOD_TRACING, &none, &size), UNIMPLEMENTED, "Tracing");
     leat_channel_free(c);
     leat_server_free(server);
 }

@@ -5,38 +5,7 @@
 #include <pthread.h>
 #include <time.h>
 
-/* ps and worker on free ports: the first servers only find the ports. */
-typedef struct pair {
-    leat_server *ps, *worker;
-} pair;
-
-static leat_server *start(const leat_cluster *c, const char *job)
-{
-    leat_server *s = NULL;
-    CHECK_OK(leat_server_start(c, job, 0, NULL, &s));
-    return s;
-}
-
-static void pair_start(pair *p)
-{
-    leat_cluster *c = leat_cluster_new();
-    const char *jobs[] = {"ps", "worker"};
-    for (int i = 0; i < 2; i++) {
-        leat_server *probe;
-        CHECK_OK(leat_server_start_local(&probe));
-        CHECK_OK(leat_cluster_add(c, jobs[i], leat_server_target(probe) + strlen("grpc://")));
-        leat_server_free(probe);
-    }
-    p->ps = start(c, "ps");
-    p->worker = start(c, "worker");
-    leat_cluster_free(c);
-}
-
-static void pair_stop(pair *p)
-{
-    leat_server_free(p->worker);
-    leat_server_free(p->ps);
-}
+#include "cluster/pair.h"
 
 static void one_task(void)
 {
@@ -69,7 +38,7 @@ static void two_tasks(void)
     pair p;
     leat_session *s;
     leat_tensor *v;
-    pair_start(&p);
+    pair_start(&p, NULL);
     leat_graph *g = leat_graph_new();
     leat_out w, y, train;
     leat_with_device(g, "/job:ps/task:0") w =
@@ -99,7 +68,7 @@ static void failing_task(void)
 {
     pair p;
     leat_session *s;
-    pair_start(&p);
+    pair_start(&p, NULL);
     leat_graph *g = leat_graph_new();
     leat_out w, x, y;
     leat_with_device(g, "/job:ps/task:0") w =
@@ -127,11 +96,47 @@ static leat_session *over_the_wire(leat_graph *g, const leat_server *server)
     return s;
 }
 
+/* Devices of a server by its spec, and no more of them than a client wants; over the wire, too. */
+static void device_counts(void)
+{
+    leat_server *server = NULL;
+    leat_cluster *c = leat_cluster_new();
+    leat_session *s;
+    leat_tensor *v;
+    char target[64];
+    CHECK_OK(leat_cluster_add(c, "local", "localhost:0"));
+    CHECK_ERROR(
+        leat_server_start(c, "local", 0, &(leat_server_options){.devices = "cpu:1,npu:1"}, &server),
+        INVALID_ARGUMENT, "there are no devices of kind NPU");
+    CHECK_OK(leat_server_start(c, "local", 0, &(leat_server_options){.devices = "cpu:3"}, &server));
+    leat_graph *g = leat_graph_new();
+    leat_out x = leat_scalar(g, LEAT_FLOAT, 3), y = leat_add(x, x, leat_on("/cpu:2"));
+    snprintf(target, sizeof(target), "grpc://127.0.0.1%s",
+             strrchr(leat_server_target(server), ':'));
+    const char *targets[] = {target, leat_server_target(server)};
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(leat_session_open(g, &s, .target = targets[i], .devices = "gpu:0,cpu"));
+        CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({y, &v}), LEAT_NO_TARGET));
+        CHECK(*(const float *)leat_tensor_data(v) == 6);
+        leat_tensor_unref(v);
+        leat_session_close(s);
+        CHECK_OK(leat_session_open(g, &s, .target = targets[i], .devices = "cpu:2"));
+        CHECK_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({y, &v}), LEAT_NO_TARGET),
+                    INVALID_ARGUMENT, "Cannot assign a device for operation");
+        leat_session_close(s);
+        CHECK_ERROR(leat_session_open(g, &s, .target = targets[i], .devices = "cpu:x"),
+                    INVALID_ARGUMENT, "\"cpu:x\" has no number");
+    }
+    leat_graph_free(g);
+    leat_server_free(server);
+    leat_cluster_free(c);
+}
+
 static void remote_session(void)
 {
     pair p;
     leat_tensor *v, *feed;
-    pair_start(&p);
+    pair_start(&p, NULL);
     leat_graph *g = leat_graph_new();
     leat_out w, x = leat_placeholder(g, LEAT_FLOAT, leat_shape(-1)), y;
     leat_with_device(g, "/job:ps/task:0") w = leat_variable(g, "w", leat_scalar(g, LEAT_FLOAT, 2));
@@ -186,7 +191,7 @@ static void loop_over_tasks(void)
 {
     pair p;
     leat_session *s;
-    pair_start(&p);
+    pair_start(&p, NULL);
     leat_graph *g = leat_graph_new();
     leat_out limit = leat_placeholder(g, LEAT_FLOAT, leat_shape()), v[2];
     leat_with_device(g, "/job:worker/task:0")
@@ -243,7 +248,7 @@ static void waiting_threads(void)
     leat_session *s;
     leat_tensor *v;
     pthread_t threads[THREADS];
-    pair_start(&p);
+    pair_start(&p, NULL);
     leat_graph *g = leat_graph_new();
     leat_out w, y, more, never, unset, fails;
     leat_with_device(g, "/job:ps/task:0")
@@ -305,7 +310,7 @@ static void *cancel_soon(void *cancellation)
 static void stops_waiting(void)
 {
     pair p;
-    pair_start(&p);
+    pair_start(&p, NULL);
     char there[64], gone[64];
     snprintf(there, sizeof(there), "%s", leat_server_target(p.worker));
     snprintf(gone, sizeof(gone), "%s", leat_server_target(p.ps));
@@ -345,6 +350,6 @@ int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"one_task", one_task}, {"two_tasks", two_tasks},
                {"loop_over_tasks", loop_over_tasks}, {"failing_task", failing_task},
-               {"remote_session", remote_session}, {"waiting_threads", waiting_threads},
-               {"stops_waiting", stops_waiting});
+               {"remote_session", remote_session}, {"device_counts", device_counts},
+               {"waiting_threads", waiting_threads}, {"stops_waiting", stops_waiting});
 }

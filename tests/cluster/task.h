@@ -1,4 +1,4 @@
-/* task.h -- other processes for tests: the same program again, with a role for an argument. */
+/* task.h -- starts other processes for tests: the same program again, with a role as argument. */
 #ifndef LEAT_TEST_TASK_H
 #define LEAT_TEST_TASK_H
 
@@ -39,7 +39,7 @@ static inline task task_start(const char *role, const char *arg)
     return task_start_after(NULL, role, arg);
 }
 
-/* Returns when it has stopped. */
+/* Returns when the process has stopped. */
 static inline void task_pause(task *t)
 {
     int status;

@@ -1,6 +1,6 @@
-/* train_task.h -- a small training program as a ps, a chief and a worker, each the test's own
- * program again, and how a test reads what they say. For tests that kill, stop and cut off tasks.
- */
+/* train_task.h -- a small training program as a ps, a chief and a worker, each of which is the
+ * test's own program again, and functions by which a test reads their output. For tests that kill,
+ * stop and disconnect tasks. */
 #ifndef LEAT_TEST_TRAIN_TASK_H
 #define LEAT_TEST_TRAIN_TASK_H
 
@@ -74,7 +74,7 @@ static inline int be(const char *role, const char *arg)
     if (sscanf(arg, "%15s %199s %d %d %63s %63s %63s", p.mode, p.dir, &p.last_step, &p.max_wait,
                p.ps, p.chief, p.worker) != 7)
         return 2;
-    dup2(1, 2); /* what it dies of, too */
+    dup2(1, 2); /* standard error goes to the test, too */
     leat_log_set_sink(on_log, NULL, LEAT_LOG_INFO);
     leat_cluster *c = leat_cluster_new();
     leat_server *server = NULL;
@@ -100,7 +100,7 @@ static inline int be(const char *role, const char *arg)
 
 typedef struct child {
     task task;
-    char buf[1 << 16]; /* what it said and nobody has looked at yet */
+    char buf[1 << 16]; /* output that the test has not read yet */
     size_t n;
 } child;
 
@@ -132,7 +132,7 @@ static inline double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* The next line that a task says; false if it ends, or is silent until `end`. */
+/* The next line of a task's output; false if the task ends, or prints nothing until `end`. */
 static inline bool next_line(child *t, char *line, size_t size, double end)
 {
     for (;;) {
@@ -158,7 +158,7 @@ static inline bool next_line(child *t, char *line, size_t size, double end)
     }
 }
 
-/* Until it says this. */
+/* Reads until the task prints this. */
 static inline bool until(child *t, const char *words, double secs)
 {
     char line[2000];
@@ -170,7 +170,7 @@ static inline bool until(child *t, const char *words, double secs)
     return false;
 }
 
-/* Until a step beyond this. */
+/* Reads until the task prints a step beyond this. */
 static inline bool beyond(child *t, int step, double secs)
 {
     char line[2000];
@@ -194,7 +194,7 @@ static inline void begin(child *t, const char *role, const char *arg)
     begin_after(NULL, t, role, arg);
 }
 
-/* Ends by itself, with code 0. */
+/* Checks that the task ends with code 0. */
 static inline void ends(child *t, double secs)
 {
     int status = -1;
@@ -225,7 +225,7 @@ static inline void start_all(cluster *k)
     CHECK(until(&k->worker, "ready", 20));
 }
 
-/* Files of the cluster go. */
+/* Removes the cluster's files. */
 static inline void clean(cluster *k)
 {
     char path[600];

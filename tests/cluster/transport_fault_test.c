@@ -107,7 +107,7 @@ static void no_tasks(void)
     talk_to("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", LEAT_UNAVAILABLE,
             "speaks HTTP/1, not gRPC");
     talk_to("SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", LEAT_UNAVAILABLE, "does not speak gRPC");
-    talk_to("", LEAT_UNAVAILABLE, "closed the connection before the first word");
+    talk_to("", LEAT_UNAVAILABLE, "closed the connection before it sent anything");
     talk_to(NULL, LEAT_DEADLINE_EXCEEDED, "is silent: no connection came about in time");
 }
 
@@ -177,7 +177,7 @@ static void caller_vanishes(bool killed)
     CHECK_INT(atomic_load(&gone), 1);
     if (!killed)
         task_end(&t);
-    leat_asked_reply(parked, NULL, NULL);
+    leat_server_call_reply(parked, NULL, NULL);
     leat_listener_stop(l, in_ms(1000));
 }
 

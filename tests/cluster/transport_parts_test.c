@@ -21,7 +21,7 @@
 enum { FROM = 1000, PART = 256 };
 
 static atomic_int came, gone, in_place;
-static leat_asked *parked;
+static leat_server_call *parked;
 
 static void note_gone(void *arg)
 {
@@ -46,12 +46,12 @@ static void echo_tensors(const leat_incoming *in, leat_outgoing *out)
     }
 }
 
-static void handle(void *arg, leat_asked *a, const char *method, const leat_incoming *in)
+static void handle(void *arg, leat_server_call *a, const char *method, const leat_incoming *in)
 {
     leat_outgoing out = {0};
     atomic_fetch_add(&came, 1);
     if (strcmp(method, "/test/Park") == 0) {
-        if (leat_asked_on_gone(a, note_gone, NULL)) {
+        if (leat_server_call_on_cancel(a, note_gone, NULL)) {
             parked = a;
             return;
         }
@@ -59,7 +59,7 @@ static void handle(void *arg, leat_asked *a, const char *method, const leat_inco
     } else {
         echo_tensors(in, &out);
     }
-    leat_asked_reply(a, NULL, &out);
+    leat_server_call_reply(a, NULL, &out);
 }
 
 static leat_listener *listener;
@@ -110,7 +110,7 @@ static void round_trip(int64_t n, int64_t m)
     leat_outgoing_tensor(&out, b);
     void *reply;
     size_t size;
-    CHECK_OK(leat_channel_ask(channel, "/test/Echo", &out, NULL, &reply, &size));
+    CHECK_OK(leat_channel_call_wait(channel, "/test/Echo", &out, NULL, &reply, &size));
     CHECK_INT(size, 6 + n + m);
     const char *p = reply;
     CHECK(memcmp(p, "one", 3) == 0 && memcmp(p + 3, leat_tensor_data(a), (size_t)n) == 0);
@@ -154,7 +154,7 @@ static leat_status post(const char *method, int64_t n, int64_t timeout_ns)
     void *reply;
     size_t size;
     leat_call_options o = {.deadline_ns = timeout_ns ? leat_now_ns() + timeout_ns : 0};
-    leat_status s = leat_channel_ask(channel, method, &out, &o, &reply, &size);
+    leat_status s = leat_channel_call_wait(channel, method, &out, &o, &reply, &size);
     if (!s)
         free(reply);
     return s;
@@ -171,7 +171,7 @@ static void too_large(void)
     leat_whole_max = 4000;
     start(false, true, 0); /* the request goes in parts, the answer cannot */
     CHECK_ERROR(post("/test/Echo", 5000, 0), RESOURCE_EXHAUSTED,
-                "An answer of 5000 bytes is larger than the 4000");
+                "A reply of 5000 bytes is larger than the 4000");
     stop();
     start(true, true, 3000); /* a listener with a limit of its own */
     CHECK_ERROR(post("/test/Echo", 5000, 0), RESOURCE_EXHAUSTED, "/test/Echo");
@@ -192,7 +192,7 @@ static void deadline(void)
     start(true, true, 0);
     CHECK_ERROR(post("/test/Park", 100000, 300000000), DEADLINE_EXCEEDED, "/job:ps/task:0");
     await(&gone, 1);
-    leat_asked_reply(parked, NULL, NULL);
+    leat_server_call_reply(parked, NULL, NULL);
     stop();
 }
 
@@ -265,6 +265,7 @@ static leat_status head(const char *text, size_t n, int64_t most, leat_gather **
 static void liars(void)
 {
     leat_gather *g;
+    CHECK_OK(leat_grpc_load());
     CHECK_ERROR(head("", 0, 100, &g), DATA_LOSS, "cut off");
     CHECK_ERROR(head("\0", 1, 100, &g), DATA_LOSS, "has 0 segments");
     CHECK_ERROR(head("\xff\xff\xff\x7f", 4, 100, &g), DATA_LOSS, "segments");
@@ -303,7 +304,7 @@ static void add_task(leat_cluster *c, const char *job)
 static leat_server *task(const leat_cluster *c, const char *job, bool shm)
 {
     leat_server *s;
-    leat_server_options o = {.no_shared_memory = !shm};
+    leat_server_options o = {.transports = shm ? NULL : "grpc"};
     CHECK_OK(leat_server_start(c, job, 0, &o, &s));
     return s;
 }

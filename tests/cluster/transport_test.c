@@ -1,9 +1,12 @@
 /* transport_test.c -- calls over gRPC within one process: replies and errors, deadlines,
  * cancellation, callers that go away, handlers that block, listeners that stop. */
+#define _GNU_SOURCE
 #include "echo.h"
 
+#include <dirent.h>
 #include <leat/tensor.h>
 #include <pthread.h>
+#include <semaphore.h>
 
 #include "core/alloc.h"
 
@@ -71,7 +74,7 @@ static void pieces(void)
     leat_outgoing_tensor(&out, big);
     void *reply;
     size_t n;
-    CHECK_OK(leat_channel_ask(channel, "/test/Echo", &out, NULL, &reply, &n));
+    CHECK_OK(leat_channel_call_wait(channel, "/test/Echo", &out, NULL, &reply, &n));
     CHECK_INT(n, 6000006);
     if (n == 6000006) {
         CHECK(memcmp(reply, "one", 3) == 0 && memcmp((char *)reply + 3000003, "two", 3) == 0);
@@ -102,8 +105,8 @@ static void cancelled(void)
     leat_event_wait(&r.done, 0);
     CHECK_ERROR(r.status, CANCELLED, "");
     await(&gone, 1);
-    CHECK(!leat_asked_on_gone(parked, note_gone, NULL));
-    leat_asked_reply(parked, NULL, &(leat_outgoing){0}); /* too late, harmless */
+    CHECK(!leat_server_call_on_cancel(parked, note_gone, NULL));
+    leat_server_call_reply(parked, NULL, &(leat_outgoing){0}); /* too late, harmless */
     CHECK_INT(atomic_load(&gone), 1);
     stop();
 }
@@ -119,7 +122,7 @@ static void deadline(void)
     int64_t took = leat_now_ns() - begin;
     CHECK(took > 140000000 && took < 2000000000);
     await(&gone, 1);
-    leat_asked_reply(parked, NULL, NULL);
+    leat_server_call_reply(parked, NULL, NULL);
     stop();
 }
 
@@ -133,7 +136,7 @@ static void channel_freed(void)
     CHECK_ERROR(r.status, CANCELLED, "");
     await(&gone, 1);
     leat_listener_stop(listener, in_ms(1000)); /* before the answer */
-    leat_asked_reply(parked, NULL, NULL);
+    leat_server_call_reply(parked, NULL, NULL);
 }
 
 static void listener_stopped(void)
@@ -147,7 +150,7 @@ static void listener_stopped(void)
     CHECK(code == LEAT_UNAVAILABLE || code == LEAT_CANCELLED);
     leat_status_free(r.status);
     CHECK_INT(atomic_load(&gone), 1);
-    leat_asked_reply(parked, NULL, NULL);
+    leat_server_call_reply(parked, NULL, NULL);
     leat_channel_free(channel);
 }
 
@@ -155,7 +158,7 @@ static void listener_stopped(void)
 static void *answer_soon(void *arg)
 {
     usleep(100000);
-    leat_asked_reply(parked, NULL, NULL);
+    leat_server_call_reply(parked, NULL, NULL);
     return NULL;
 }
 
@@ -200,6 +203,91 @@ static void blocked(void)
     stop();
 }
 
+/* A handler blocks in a way that Leat does not see beforehand; others are served meanwhile. */
+static sem_t semaphore;
+
+static void wait_at_semaphore(void *arg, leat_server_call *a, const char *method,
+                              const leat_incoming *in)
+{
+    if (strcmp(method, "/test/Semaphore") == 0)
+        while (sem_wait(&semaphore))
+            ;
+    leat_server_call_reply(a, NULL, NULL);
+}
+
+static void blocked_unseen(void)
+{
+    result r;
+    char reply[16];
+    sem_init(&semaphore, 0, 0);
+    CHECK_OK(leat_listen("127.0.0.1:0", NULL, wait_at_semaphore, NULL, &listener));
+    snprintf(address, sizeof address, "127.0.0.1:%d", leat_listener_port(listener));
+    CHECK_OK(leat_channel_open(address, "/job:ps/task:0", NULL, &channel));
+    leat_event_init(&r.done);
+    leat_channel_call(channel, "/test/Semaphore", &(leat_outgoing){0}, NULL, on_result, &r, NULL);
+    for (int i = 0; i < 10; i++)
+        CHECK_OK(ask("/test/Other", "", reply, sizeof reply,
+                     &(leat_call_options){.deadline_ns = in_ms(20000)}));
+    CHECK(!leat_event_is_set(&r.done));
+    sem_post(&semaphore);
+    leat_event_wait(&r.done, 0);
+    CHECK_OK(r.status);
+    stop();
+    sem_destroy(&semaphore);
+}
+
+/* Threads have stacks so large that none can be started, or as before. */
+static void forbid_threads(bool forbid)
+{
+    pthread_attr_t attr;
+    static size_t usual;
+    pthread_attr_init(&attr);
+    if (!usual)
+        pthread_attr_getstacksize(&attr, &usual);
+    pthread_attr_setstacksize(&attr, forbid ? (size_t)1 << 46 : usual);
+    CHECK_INT(pthread_setattr_default_np(&attr), 0);
+    pthread_attr_destroy(&attr);
+}
+
+static void no_threads(void)
+{
+    leat_channel *c;
+    forbid_threads(true);
+    CHECK_ERROR(leat_channel_open("127.0.0.1:1", "/job:ps/task:0", NULL, &c), RESOURCE_EXHAUSTED,
+                "No thread can be started for calls over gRPC");
+    CHECK_ERROR(leat_listen("127.0.0.1:0", NULL, echo_handle, NULL, &listener), RESOURCE_EXHAUSTED,
+                "ulimit -u");
+    forbid_threads(false);
+    start(); /* Nothing is left of the attempts. */
+    stop();
+}
+
+static void poll_strategy(void)
+{
+    static const char *const bad[] = {"", "none-such", "epoll1x,none-such"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        setenv("GRPC_POLL_STRATEGY", bad[i], 1);
+        CHECK_ERROR(leat_listen("127.0.0.1:0", NULL, echo_handle, NULL, &listener),
+                    INVALID_ARGUMENT, "unset it, or set it to epoll1, poll or all");
+    }
+    setenv("GRPC_POLL_STRATEGY", "none-such,poll", 1);
+    start();
+    stop();
+    unsetenv("GRPC_POLL_STRATEGY");
+}
+
+static int count_threads(void)
+{
+    int n = 0;
+    DIR *d = opendir("/proc/self/task");
+    CHECK(d);
+    while (d && readdir(d))
+        n++;
+    if (d)
+        closedir(d);
+    return n - 2;
+}
+
 static void thousands(void)
 {
     enum { N = 3000 };
@@ -215,6 +303,7 @@ static void thousands(void)
         leat_event_wait(&r[i].done, 0);
         CHECK_OK(r[i].status);
     }
+    CHECK(count_threads() < 40); /* None is started for handlers that do not block. */
     stop();
 }
 
@@ -263,16 +352,17 @@ static void limits(void)
     park(&r, NULL);
     CHECK_ERROR(ask("/test/Echo", "a", reply, sizeof reply, NULL), RESOURCE_EXHAUSTED,
                 "1 calls under way");
-    leat_asked_reply(parked, NULL, NULL);
+    leat_server_call_reply(parked, NULL, NULL);
     leat_event_wait(&r.done, 0);
     stop();
 }
 
 int main(int argc, char **argv)
 {
-    setenv("GRPC_POLL_STRATEGY", "", 1); /* gRPC alone would abort on it */
     return RUN(argc, argv, {"echo", echo}, {"pieces", pieces}, {"cancelled", cancelled},
                {"deadline", deadline}, {"channel_freed", channel_freed},
                {"listener_stopped", listener_stopped}, {"drained", drained}, {"blocked", blocked},
-               {"thousands", thousands}, {"listening", listening}, {"limits", limits});
+               {"blocked_unseen", blocked_unseen}, {"no_threads", no_threads},
+               {"poll_strategy", poll_strategy}, {"thousands", thousands}, {"listening", listening},
+               {"limits", limits});
 }

@@ -72,6 +72,64 @@ static void before_waiting(void)
     leat_later_end();
 }
 
+/* ---- Jobs ---- */
+
+typedef struct counted_job {
+    leat_later_job base;
+    int ran, submitted;
+    leat_later_job *adds; /* while it runs; or NULL */
+} counted_job;
+
+static void count_runs(leat_later_job *list)
+{
+    for (leat_later_job *j = list, *next; j; j = next) {
+        next = j->next;
+        counted_job *c = (counted_job *)j;
+        c->ran++;
+        if (c->adds)
+            leat_later_job_add(c->adds);
+    }
+}
+
+static void count_submits(leat_later_job *j)
+{
+    ((counted_job *)j)->submitted++;
+}
+
+static void jobs(void)
+{
+    counted_job a = {.base = {.run = count_runs, .submit = count_submits}}, b = a, c = a, d = a;
+    leat_later_job_add(&a.base); /* jobs are not put off here */
+    CHECK(a.submitted == 1 && !a.ran);
+    leat_later_jobs_begin();
+    c.adds = &d.base;
+    leat_later_job_add(&b.base);
+    leat_later_jobs_begin();
+    leat_later_job_add(&c.base);
+    leat_later_jobs_end();
+    CHECK(!b.ran && !c.ran);
+    leat_later_jobs_end();
+    CHECK(b.ran == 1 && c.ran == 1 && d.ran == 1);
+    leat_later_jobs_begin();
+    leat_later_job_add(&b.base);
+    leat_event e; /* a thread that waits leaves its jobs to others */
+    leat_event_init(&e);
+    CHECK(!leat_event_wait(&e, leat_now_ns() + 1000000));
+    CHECK(b.submitted == 1 && b.ran == 1);
+    leat_later_jobs_end();
+    CHECK(b.submitted == 1 && b.ran == 1);
+}
+
+static void only_one_step(void)
+{
+    int mine = 0, other = 0;
+    CHECK(leat_later_may_run(&mine) && leat_later_may_run(&other));
+    leat_later_only(&mine);
+    CHECK(leat_later_may_run(&mine) && !leat_later_may_run(&other));
+    leat_later_only(NULL);
+    CHECK(leat_later_may_run(&other));
+}
+
 static int cpus(void)
 {
     cpu_set_t s;
@@ -105,6 +163,7 @@ static void bound(void)
 
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"held_back", held_back}, {"not_for_ever", not_for_ever},
-               {"before_waiting", before_waiting}, {"bound", bound});
+    return RUN(argc, argv, {"held_back", held_back}, {"not_for_ever", not_for_ever}, {"jobs", jobs},
+               {"only_one_step", only_one_step}, {"before_waiting", before_waiting},
+               {"bound", bound});
 }

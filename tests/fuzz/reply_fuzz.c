@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/tensor_wire.h"
+#include "cluster/messages/messages.h"
+#include "cluster/messages/methods.h"
 #include "cluster/transport.h"
 #include "core/threadpool.h"
 
@@ -46,38 +47,56 @@ static int count_keys(const leat_incoming *in)
     leat_status s;
     int n = 0;
     while (leat_next_field(&c, &f, &s))
-        n += f.number == 2;
+        n += f.number == RECV_TENSOR_REQUEST_RENDEZVOUS_KEY;
     leat_status_free(s);
     return n;
 }
 
-static void usual(const char *method, const leat_incoming *in, bool leat, leat_strbuf *b)
+static void put_status(leat_strbuf *b, bool leat)
 {
-    static const char one[] = "\x08\x01\x12\x00\x2a\x04\x00\x00\x80\x3f"; /* a float */
-    leat_strbuf sub = {0};
-    const char *name = strrchr(method, '/') + 1;
-    if (strcmp(name, "GetStatus") == 0) {
-        leat_put_text(&sub, 1, "/job:ps/replica:0/task:0/device:CPU:0");
-        leat_put_text(&sub, 2, "CPU");
-        leat_put_bytes(b, 1, sub.s, sub.n);
-        if (leat)
-            leat_put_bytes(b, 1000, "\x08\x01", 2);
-    } else if (strcmp(name, "RecvTensor") == 0) {
-        leat_put_bytes(b, 1, one, sizeof(one) - 1);
-    } else if (strcmp(name, "RecvTensors") == 0) {
-        for (int i = count_keys(in); i > 0; i--)
-            leat_put_bytes(b, 1, one, sizeof(one) - 1);
-    } else if (strcmp(name, "RunStep") == 0) {
-        leat_put_text(&sub, 1, "Add:0");
-        leat_put_bytes(&sub, 2, one, sizeof(one) - 1);
-        leat_put_bytes(b, 1, sub.s, sub.n);
-    } else if (strcmp(name, "RunGraph") != 0) {
-        leat_put_text(b, 1, "handle"); /* of a session, a graph, a partial run */
-    }
-    leat_strbuf_release(&sub);
+    Leat__LeatPeer self = LEAT__LEAT_PEER__INIT;
+    Leat__DeviceAttributes device = LEAT__DEVICE_ATTRIBUTES__INIT, *devices = &device;
+    Leat__GetStatusResponse r = LEAT__GET_STATUS_RESPONSE__INIT;
+    self.version = 1;
+    device.name = "/job:ps/replica:0/task:0/device:CPU:0";
+    device.device_type = "CPU";
+    r.device_attributes = &devices;
+    r.n_device_attributes = 1;
+    r.leat = leat ? &self : NULL;
+    leat_put_fields(b, &r);
 }
 
-static void answer(void *arg, leat_asked *a, const char *method, const leat_incoming *in)
+static void put_handle(leat_strbuf *b, const char *method)
+{
+    Leat__CreateSessionResponse session = LEAT__CREATE_SESSION_RESPONSE__INIT;
+    Leat__RegisterGraphResponse graph = LEAT__REGISTER_GRAPH_RESPONSE__INIT;
+    session.session_handle = graph.graph_handle = "handle";
+    if (strcmp(method, LEAT_METHOD_CREATE_SESSION) == 0)
+        leat_put_fields(b, &session);
+    if (strcmp(method, LEAT_METHOD_REGISTER_GRAPH) == 0)
+        leat_put_fields(b, &graph);
+}
+
+static void usual(const char *method, const leat_incoming *in, bool leat, leat_outgoing *o)
+{
+    leat_tensor *one = leat_scalar_float(1);
+    leat_status s = NULL;
+    if (strcmp(method, LEAT_METHOD_GET_STATUS) == 0)
+        put_status(&o->text, leat);
+    else if (strcmp(method, LEAT_METHOD_RECV_TENSOR) == 0)
+        s = leat_recv_tensor_response_encode(o, &(leat_recv_tensor_response){.tensor = one});
+    else if (strcmp(method, LEAT_METHOD_RECV_TENSORS) == 0)
+        for (int i = count_keys(in); i > 0 && !s; i--)
+            s = leat_recv_tensors_response_add(o, one);
+    else if (strcmp(method, LEAT_METHOD_RUN_STEP) == 0)
+        s = leat_run_step_response_add_tensor(o, "Add:0", one);
+    else
+        put_handle(&o->text, method);
+    leat_status_free(s);
+    leat_tensor_unref(one);
+}
+
+static void answer(void *arg, leat_server_call *a, const char *method, const leat_incoming *in)
 {
     uint8_t kind;
     const uint8_t *bytes;
@@ -91,10 +110,10 @@ static void answer(void *arg, leat_asked *a, const char *method, const leat_inco
                             (int)strnlen((const char *)bytes, n), (const char *)bytes);
     if (!s) {
         if (kind & USUAL)
-            usual(method, in, kind & LEAT, &o.text);
+            usual(method, in, kind & LEAT, &o);
         leat_strbuf_add(&o.text, bytes, n);
     }
-    leat_asked_reply(a, s, &o);
+    leat_server_call_reply(a, s, &o);
 }
 
 static void begin(void)
@@ -150,7 +169,7 @@ static void peer_is_done(void)
         leat_outgoing o = {0};
         leat_call_options options = {.deadline_ns = leat_now_ns() + INT64_C(5000000000)};
         leat_strbuf_add(&o.text, bytes, n);
-        leat_status s = leat_channel_ask(c, "/leat.PeerService/Done", &o, &options, &reply, &n);
+        leat_status s = leat_channel_call_wait(c, LEAT_METHOD_DONE, &o, &options, &reply, &n);
         leat_status_free(s);
         free(reply);
     }

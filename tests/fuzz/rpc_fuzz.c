@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/messages/messages.h"
+#include "cluster/messages/methods.h"
 #include "cluster/service.h"
-#include "cluster/tensor_wire.h"
 #include "cluster/transport_int.h"
 #include "core/alloc.h"
 #include "core/buffer.h"
@@ -20,9 +21,11 @@ static char *session, *graph; /* handles */
 static int open_calls;
 
 typedef struct fake {
-    leat_asked base;
-    char **handle; /* where the reply's field 1 goes, or NULL */
+    leat_server_call base;
+    char **handle; /* where the handle in the reply goes, or NULL */
 } fake;
+
+enum { HANDLE = 1 }; /* the field of it in all replies that have one */
 
 static void keep_handle(char **handle, const leat_outgoing *o)
 {
@@ -32,7 +35,7 @@ static void keep_handle(char **handle, const leat_outgoing *o)
     leat_wire_field f;
     leat_status s;
     while (leat_next_field(&c, &f, &s))
-        if (f.number == 1 && f.type == 2) {
+        if (f.number == HANDLE && f.type == WIRE_BYTES) {
             free(*handle);
             *handle = NULL;
             leat_status_free(leat_get_text(&f, handle));
@@ -40,7 +43,7 @@ static void keep_handle(char **handle, const leat_outgoing *o)
     leat_status_free(s);
 }
 
-static void reply(leat_asked *a, leat_status s, leat_outgoing *o)
+static void reply(leat_server_call *a, leat_status s, leat_outgoing *o)
 {
     fake *f = (fake *)a;
     if (!s && f->handle)
@@ -51,60 +54,81 @@ static void reply(leat_asked *a, leat_status s, leat_outgoing *o)
     open_calls--;
 }
 
-static bool on_gone(leat_asked *a, void (*fn)(void *arg), void *arg)
+static bool on_cancel(leat_server_call *a, void (*fn)(void *arg), void *arg)
 {
     return true;
 }
 
-static const char *peer(const leat_asked *a)
+static const char *peer(const leat_server_call *a)
 {
     return "fuzzer";
 }
 
-static const leat_asked_ops fake_ops = {.reply = reply, .on_gone = on_gone, .peer = peer};
+static const leat_server_call_ops fake_ops = {.reply = reply, .on_cancel = on_cancel, .peer = peer};
 
-#define MASTER "/tensorflow.MasterService/"
-#define WORKER "/tensorflow.WorkerService/"
-/* session_field: where the session's handle goes; graph_field: the graph's. */
+/* Fields by name, where protobuf-c has the request: into which the session's handle goes, and into
+ * which the graph's; NULL: none. gives: what the reply's first field, a handle, is kept as. */
 static const struct {
     const char *name;
-    int session_field, graph_field;
+    const ProtobufCMessageDescriptor *request;
+    const char *session_field, *graph_field;
     char **gives;
 } methods[] = {
-    {MASTER "CreateSession", 0, 0, &session},
-    {MASTER "ExtendSession", 1, 0, NULL},
-    {MASTER "RunStep", 1, 0, NULL},
-    {MASTER "PartialRunSetup", 1, 0, NULL},
-    {MASTER "MakeCallable", 1, 0, NULL},
-    {MASTER "RunCallable", 1, 0, NULL},
-    {MASTER "ReleaseCallable", 1, 0, NULL},
-    {MASTER "ListDevices", 1, 0, NULL},
-    {MASTER "CloseSession", 1, 0, NULL},
-    {MASTER "Reset", 0, 0, NULL},
-    {WORKER "GetStatus", 0, 0, NULL},
-    {WORKER "CreateWorkerSession", 1, 0, NULL},
-    {WORKER "DeleteWorkerSession", 1, 0, NULL},
-    {WORKER "RegisterGraph", 1, 0, &graph},
-    {WORKER "DeregisterGraph", 2, 1, NULL},
-    {WORKER "RunGraph", 8, 1, NULL},
-    {WORKER "CleanupGraph", 0, 0, NULL},
-    {WORKER "CleanupAll", 0, 0, NULL},
-    {WORKER "RecvTensor", 0, 0, NULL},
-    {"/leat.PeerService/RecvTensors", 0, 0, NULL},
-    {WORKER "Logging", 0, 0, NULL},
-    {WORKER "Tracing", 0, 0, NULL},
+    {LEAT_METHOD_CREATE_SESSION, NULL, NULL, NULL, &session},
+    {LEAT_METHOD_EXTEND_SESSION, &leat__extend_session_request__descriptor, "session_handle", NULL,
+     NULL},
+    {LEAT_METHOD_RUN_STEP, &leat__run_step_request__descriptor, "session_handle", NULL, NULL},
+    {LEAT_METHOD_PARTIAL_RUN_SETUP, &leat__partial_run_setup_request__descriptor, "session_handle",
+     NULL, NULL},
+    {LEAT_METHOD_MAKE_CALLABLE, &leat__make_callable_request__descriptor, "session_handle", NULL,
+     NULL},
+    {LEAT_METHOD_RUN_CALLABLE, &leat__run_callable_request__descriptor, "session_handle", NULL,
+     NULL},
+    {LEAT_METHOD_RELEASE_CALLABLE, &leat__release_callable_request__descriptor, "session_handle",
+     NULL, NULL},
+    {LEAT_METHOD_LIST_DEVICES, &leat__list_devices_request__descriptor, "session_handle", NULL,
+     NULL},
+    {LEAT_METHOD_CLOSE_SESSION, &leat__close_session_request__descriptor, "session_handle", NULL,
+     NULL},
+    {LEAT_METHOD_RESET, NULL, NULL, NULL, NULL},
+    {LEAT_METHOD_GET_STATUS, NULL, NULL, NULL, NULL},
+    {LEAT_METHOD_CREATE_WORKER_SESSION, &leat__create_worker_session_request__descriptor,
+     "session_handle", NULL, NULL},
+    {LEAT_METHOD_DELETE_WORKER_SESSION, &leat__delete_worker_session_request__descriptor,
+     "session_handle", NULL, NULL},
+    {LEAT_METHOD_REGISTER_GRAPH, &leat__register_graph_request__descriptor, "session_handle", NULL,
+     &graph},
+    {LEAT_METHOD_DEREGISTER_GRAPH, &leat__deregister_graph_request__descriptor, "session_handle",
+     "graph_handle", NULL},
+    {LEAT_METHOD_RUN_GRAPH, &leat__run_graph_request__descriptor, "session_handle", "graph_handle",
+     NULL},
+    {LEAT_METHOD_CLEANUP_GRAPH, NULL, NULL, NULL, NULL},
+    {LEAT_METHOD_CLEANUP_ALL, NULL, NULL, NULL, NULL},
+    {LEAT_METHOD_RECV_TENSOR, NULL, NULL, NULL, NULL},
+    {LEAT_METHOD_RECV_TENSORS, NULL, NULL, NULL, NULL},
+    {LEAT_METHOD_LOGGING, NULL, NULL, NULL, NULL},
+    {LEAT_METHOD_TRACING, NULL, NULL, NULL, NULL},
 };
+
+static void put_handle(leat_strbuf *b, int m, const char *field, const char *handle)
+{
+    if (field && handle)
+        leat_put_text(
+            b, (int)protobuf_c_message_descriptor_get_field_by_name(methods[m].request, field)->id,
+            handle);
+}
 
 static void call(int m, const uint8_t *bytes, size_t n)
 {
     leat_strbuf b = {0};
-    if (methods[m].session_field && session)
-        leat_put_text(&b, methods[m].session_field, session);
-    if (methods[m].graph_field && graph)
-        leat_put_text(&b, methods[m].graph_field, graph);
+    /* The last one counts: bytes may name another handle, and seldom do. */
+    put_handle(&b, m, methods[m].session_field, session);
+    put_handle(&b, m, methods[m].graph_field, graph);
     leat_strbuf_add(&b, bytes, n);
-    if (strcmp(methods[m].name, MASTER "RunStep") == 0)
-        leat_put_bytes(&b, 5, "\x10\x14", 2); /* at most 20 ms */
+    Leat__RunOptions short_run = LEAT__RUN_OPTIONS__INIT;
+    short_run.timeout_in_ms = 20;
+    if (strcmp(methods[m].name, LEAT_METHOD_RUN_STEP) == 0)
+        leat_put_message(&b, RUN_STEP_REQUEST_OPTIONS, &short_run);
     fake *f = leat_new(fake);
     *f = (fake){{&fake_ops}, methods[m].gives};
     open_calls++;
@@ -122,7 +146,8 @@ static void begin(void)
     leat_server_options o = {.inter_op_threads = 1};
     if (leat_cluster_add(c, "worker", "127.0.0.1:1") || leat_peers_new(c, NULL, &peers))
         abort();
-    worker = leat_worker_new("worker", 0, &o, peers);
+    if (leat_worker_new("worker", 0, &o, peers, &worker))
+        abort();
     service = leat_service_new(worker, peers, 8);
     leat_cluster_free(c);
 }

@@ -19,6 +19,11 @@ static void calls_another(leat_graph *g, void *arg, const leat_out *in, leat_out
     out[0] = leat_mul(y[0], y[1]);
 }
 
+static void add_twice(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+{
+    out[0] = leat_add(in[0], in[0]);
+}
+
 static void calls_itself(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
 {
     out[0] = leat_op(g, "PartitionedCall", leat_ins(in, 1),
@@ -59,7 +64,7 @@ static void inlined(void)
     leat_graph *g = with_functions();
     leat_out x = input(g), y = leat_op(g, "Outer", leat_in(x), leat_name("call"));
     CHECK_OK(leat_graph_status(g));
-    CHECK_OK(leat_functions_inline(g));
+    CHECK_OK(leat_functions_inline(g, false, false));
     CHECK_STR(leat_node_op(y.node), "IdentityN");
     CHECK_STR(leat_node_name(leat_node_input(y.node, 0).node), "call/Mul");
     leat_node *mul = leat_graph_find(g, "call/ScaledSum/Mul");
@@ -81,7 +86,7 @@ static void side_effects(void)
     leat_out call = leat_op(g, "CountUp", leat_in(v), leat_in(leat_scalar(g, LEAT_FLOAT, 1)),
                             leat_after(first), leat_name("call"));
     CHECK_OK(leat_graph_status(g));
-    CHECK_OK(leat_functions_inline(g));
+    CHECK_OK(leat_functions_inline(g, false, false));
     CHECK_STR(leat_node_op(call.node), "NoOp");
     leat_node *add = leat_graph_find(g, "call/add");
     bool waits = false;
@@ -156,13 +161,51 @@ static void effects_inside(void)
     leat_graph_free(g);
 }
 
+/* A recursive function is inlined once; the call in its body is left. */
 static void endless(void)
 {
     leat_graph *g = leat_graph_new();
     leat_function_define(g, "Endless", calls_itself, NULL, 1, LEAT_FLOAT);
-    leat_op(g, "Endless", leat_in(input(g)));
+    leat_out y = leat_op(g, "Endless", leat_in(input(g)));
     CHECK_OK(leat_graph_status(g));
-    CHECK_ERROR(leat_functions_inline(g), RESOURCE_EXHAUSTED, "is it recursive?");
+    CHECK_OK(leat_functions_inline(g, false, false));
+    CHECK_STR(leat_node_op(y.node), "IdentityN");
+    CHECK_STR(leat_node_op(leat_node_input(y.node, 0).node), "PartitionedCall");
+    CHECK_INT(count(g, "PartitionedCall"), 1);
+    CHECK(leat_graph_names_functions(g));
+    leat_graph_free(g);
+}
+
+static void one_more_call(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+{
+    out[0] = leat_op(g, arg, leat_in(in[0]));
+}
+
+/* Each function calls the one before it. Of 150 calls inside each other some are inlined, and one
+ * is left, by an op that has a kernel. */
+static void too_deep(void)
+{
+    enum { N = 150 };
+    leat_graph *g = leat_graph_new();
+    static char names[N + 1][16];
+    leat_function_define(g, "Level0", add_twice, NULL, 1, LEAT_FLOAT);
+    snprintf(names[0], sizeof(names[0]), "Level0");
+    for (int i = 1; i <= N; i++) {
+        snprintf(names[i], sizeof(names[i]), "Level%d", i);
+        leat_function_define(g, names[i], one_more_call, names[i - 1], 1, LEAT_FLOAT);
+    }
+    leat_op(g, names[N], leat_in(input(g)));
+    CHECK_OK(leat_graph_status(g));
+    CHECK_OK(leat_functions_inline(g, false, false));
+    CHECK_INT(count(g, "PartitionedCall"), 1);
+    for (int i = 0; i <= N; i++)
+        CHECK_INT(count(g, names[i]), 0);
+    /* what the rest needs: the function that is still called, and those that it calls */
+    leat_graph *library = leat_graph_new();
+    CHECK_OK(leat_functions_gather(g, g, library));
+    CHECK(leat_function_find(library, "Level0"));
+    CHECK(!leat_function_find(library, names[N]));
+    leat_graph_free(library);
     leat_graph_free(g);
 }
 
@@ -175,7 +218,7 @@ static void gradient(void)
     CHECK_STR(leat_node_op(d.value.node), "SymbolicGradient");
     CHECK_STR(leat_node_func(d.value.node, "f"), "Outer");
     CHECK_INT(leat_node_inputs(d.value.node), 2);
-    CHECK_OK(leat_functions_inline(g));
+    CHECK_OK(leat_functions_inline(g, false, false));
     CHECK_INT(count(g, "SymbolicGradient") + count(g, "Outer") + count(g, "ScaledSum"), 0);
     leat_graph_free(g);
 }
@@ -192,7 +235,7 @@ static void there_and_back(void)
     CHECK(na == nb && memcmp(a, b, na) == 0);
     /* once more: the functions are there already, and the same */
     CHECK_OK(leat_graph_from_binary(h, a, na, "again"));
-    CHECK_OK(leat_functions_inline(h));
+    CHECK_OK(leat_functions_inline(h, false, false));
     CHECK(leat_graph_find(h, "again/call/ScaledSum/Mul"));
     free(a);
     free(b);
@@ -225,7 +268,7 @@ static void lists(void)
                 leat_name("call"));
     CHECK_OK(leat_graph_status(g));
     CHECK_INT(leat_node_outputs(y.node), 4);
-    CHECK_OK(leat_functions_inline(g));
+    CHECK_OK(leat_functions_inline(g, false, false));
     CHECK_STR(leat_node_name(leat_node_input(y.node, 0).node), "call/one");
     CHECK_INT(leat_node_input(y.node, 3).index, 2);
     leat_shape s = leat_out_shape(y);
@@ -241,7 +284,7 @@ static void bad_call(const char *text, const char *words)
     leat_graph *g = leat_graph_new();
     leat_status s = leat_graph_from_text(g, text, "");
     if (!s)
-        s = leat_functions_inline(g);
+        s = leat_functions_inline(g, false, false);
     CHECK(s != NULL);
     if (!strstr(leat_status_message(s), words))
         printf("%s\n", leat_status_message(s));
@@ -304,6 +347,7 @@ static void mistakes(void)
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"inlined", inlined}, {"side_effects", side_effects},
-               {"effects_inside", effects_inside}, {"endless", endless}, {"gradient", gradient},
-               {"there_and_back", there_and_back}, {"lists", lists}, {"mistakes", mistakes});
+               {"effects_inside", effects_inside}, {"endless", endless}, {"too_deep", too_deep},
+               {"gradient", gradient}, {"there_and_back", there_and_back}, {"lists", lists},
+               {"mistakes", mistakes});
 }

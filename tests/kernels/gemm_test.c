@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "core/threadpool.h"
+#include "kernels/levels.h"
 
 static leat_pool *pool;
 
@@ -405,6 +406,8 @@ static void check_sparse(const shape *s, int filled, const leat_gemm_epilogue *g
 
 static void mostly_zeros(void)
 {
+    if (!leat_gemm_sparse_built)
+        SKIP("this level has no products that skip zeros");
     static const int64_t shapes[][3] = {
         {100, 100, 784}, {784, 100, 100}, {128, 64, 784}, {64, 500, 300}, {70, 32, 64},
         {9, 107, 1500},  {300, 1000, 16}, {8, 33, 512},   {40, 49, 1100}, {4100, 35, 8},
@@ -431,6 +434,8 @@ static void mostly_zeros(void)
 /* A matrix that looks sparse where it is probed, and is not, is multiplied as any other. */
 static void looks_are_deceptive(void)
 {
+    if (!leat_gemm_sparse_built)
+        SKIP("this level has no products that skip zeros");
     enum { M = 128, N = 40, K = 128 };
     static float a[M * K], b[K * N], c[M * N];
     leat_gemm_call call = {0, 0, M, N, K, a, b, c, K, N, N, {0}};
@@ -493,6 +498,13 @@ static void without_memory(void)
 
 int main(int argc, char **argv)
 {
+    leat_status s =
+        leat_cpu_level_check(); /* LEAT_CPU is the level that this program was made from */
+    if (s) {
+        printf("%s\n", leat_status_message(s));
+        leat_status_free(s);
+        return 1;
+    }
     pool = leat_pool_new(2, "gemm");
     int failed =
         RUN(argc, argv, {"small_shapes", small_shapes}, {"large_shapes", large_shapes},

@@ -61,6 +61,8 @@ static const char *missing_op(const replay *r)
     return op ? leat_arena_strdup(r->arena, op) : NULL;
 }
 
+static const char *vec_devices; /* of all sessions; NULL: a CPU */
+
 /* ---- what went wrong ---- */
 
 static outcome fail(const replay *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -344,7 +346,8 @@ static outcome replay_in(replay *r, bool optimised)
         return r->c->n_runs && r->c->runs[0].code ? check_error(r, &r->c->runs[0], s)
                                                   : fail_status(r, "import", s);
     if ((s = leat_session_open(r->graph, &r->session, .no_optimization = !optimised,
-                               .intra_op_threads = 1)))
+                               .intra_op_threads = 1, .devices = vec_devices,
+                               .allow_soft_placement = vec_devices != NULL)))
         return fail_status(r, "session", s);
     outcome o = PASSED;
     for (uint32_t i = 0; i < r->c->n_runs && o == PASSED; i++) {

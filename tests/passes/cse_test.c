@@ -1,6 +1,8 @@
 /* cse_test.c -- what is merged and what must not be. */
 #include "passes.h"
 
+#include <time.h>
+
 static void merged(void)
 {
     leat_graph *g = leat_graph_new();
@@ -73,7 +75,26 @@ static void devices(void)
     leat_graph_free(g);
 }
 
+/* A long chain of one op: each node is looked up among those before it in constant time. Compared
+ * with all of them, this takes minutes. */
+static void chain(void)
+{
+    enum { LONG = 100000 };
+    leat_graph *g = leat_graph_new();
+    leat_out x = leat_placeholder(g, LEAT_FLOAT, leat_shape(2)), y = x;
+    for (int i = 0; i < LONG; i++)
+        y = leat_neg(y);
+    compiled k;
+    const clock_t begin = clock();
+    COMPILE(&k, g, &((leat_request){.fetches = &y, .n_fetches = 1}), leat_pass_cse);
+    CHECK((double)(clock() - begin) / CLOCKS_PER_SEC < 15);
+    CHECK_INT(count_op(&k, "Neg"), LONG);
+    compiled_free(&k);
+    leat_graph_free(g);
+}
+
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"merged", merged}, {"different", different}, {"devices", devices});
+    return RUN(argc, argv, {"merged", merged}, {"different", different}, {"devices", devices},
+               {"chain", chain});
 }

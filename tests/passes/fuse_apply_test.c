@@ -23,9 +23,10 @@ static bool takes_rows(const leat_op_info *op)
 static bool is_update(const leat_op_info *op)
 {
     const char *name = op->def->name;
-    return op->own &&
-           (((starts(name, "Apply") || starts(name, "ResourceApply")) && !takes_rows(op)) ||
-            starts(name, "AssignAdd") || starts(name, "AssignSub"));
+    bool by_name = ((starts(name, "Apply") || starts(name, "ResourceApply")) && !takes_rows(op)) ||
+                   starts(name, "AssignAdd") || starts(name, "AssignSub");
+    CHECK_INT(op->gradient > 0, by_name); /* the definition says so */
+    return by_name;
 }
 
 static int fused_in(leat_graph *g, leat_out target)
@@ -165,7 +166,7 @@ static void not_these(void)
                                      .grad = leat_grad_missing};
     CHECK_OK(leat_register_op(&mine));
     leat_out theirs = leat_op(g, "ApplyMine", leat_in(ref), leat_in(leat_neg(leat_exp(x))));
-    CHECK_INT(fused_in(g, theirs), 0); /* a program's own op: only it knows what that does */
+    CHECK_INT(fused_in(g, theirs), 0); /* it does not say that it applies a gradient */
     leat_graph_free(g);
 }
 
@@ -245,7 +246,7 @@ static void from_outside(void)
         {"_FusedApply", "MatMul", "_FusedApply does not know how to apply 'MatMul'"},
         {"_FusedApply", "ApplyNothing", "does not know how to apply 'ApplyNothing'"},
         {"_FusedApply", "ApplyMomentum", "_FusedApply has not the inputs of ApplyMomentum"},
-        {"_FusedApply", "SparseApplyAdagrad", "has not the inputs of SparseApplyAdagrad"},
+        {"_FusedApply", "SparseApplyAdagrad", "does not know how to apply 'SparseApplyAdagrad'"},
         {"_FusedApply", "AssignAddVariableOp", "has not the inputs of AssignAddVariableOp"},
         {"_FusedResourceApply", "AssignAdd", "has not the inputs of AssignAdd"},
         {"_FusedApply", "AssignAdd", NULL},

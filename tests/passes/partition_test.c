@@ -1,4 +1,4 @@
-/* Graphs cut by task: pairs of _Send and _Recv, waves, and what waits for a node elsewhere. */
+/* Graphs cut by process: pairs of _Send and _Recv, waves, and what waits for a node elsewhere. */
 #include "passes/pass.h"
 
 #include <leat/leat.h>
@@ -12,10 +12,10 @@ static const char worker[] = "/job:worker/replica:0/task:0/device:CPU:0";
 static void cut(leat_graph *g, bool together, leat_graph **at_ps, leat_graph **at_worker)
 {
     leat_target devices[2] = {{.name = worker, .incarnation = 1, .together = true},
-                              {.name = ps, .incarnation = 2, .together = together}};
+                              {.name = ps, .incarnation = 2, .together = together, .process = 1}};
     for (int i = 0; i < 2; i++)
         CHECK_OK(leat_device_name_parse(devices[i].name, &devices[i].parsed));
-    leat_compile c = {.graph = g, .devices = devices, .n_devices = 2, .by_task = true};
+    leat_compile c = {.graph = g, .devices = devices, .n_devices = 2, .by_process = true};
     leat_graph **parts;
     CHECK_OK(leat_pass_partition(&c, &parts));
     *at_worker = parts[0];
@@ -109,8 +109,43 @@ static void late(void)
     leat_graph_free(at_worker);
 }
 
+/* One process serves two tasks of the ps and a device of the worker: only the edge to the process
+ * of the other worker is cut. */
+static void by_process(void)
+{
+    static const char *names[] = {
+        "/job:worker/replica:0/task:0/device:CPU:0", "/job:ps/replica:0/task:0/device:CPU:0",
+        "/job:ps/replica:0/task:1/device:CPU:0", "/job:worker/replica:0/task:1/device:CPU:0"};
+    static const int process[] = {0, 5, 0, 5};
+    leat_target devices[4] = {0};
+    leat_graph *g = leat_graph_new();
+    leat_out x[4];
+    for (int i = 0; i < 4; i++) {
+        devices[i] = (leat_target){.name = names[i], .incarnation = 1, .process = process[i]};
+        CHECK_OK(leat_device_name_parse(names[i], &devices[i].parsed));
+        leat_with_device(g, names[i]) x[i] = leat_scalar(g, LEAT_FLOAT, i);
+    }
+    leat_with_device(g, names[0]) leat_add(x[0], x[2], leat_name("here"));
+    leat_with_device(g, names[3]) leat_add(x[1], x[3], leat_name("there"));
+    leat_with_device(g, names[2]) leat_add(x[2], x[3], leat_name("crosses"));
+    leat_compile c = {.graph = g, .devices = devices, .n_devices = 4, .by_process = true};
+    leat_graph **parts;
+    CHECK_OK(leat_pass_partition(&c, &parts));
+    CHECK(parts[0] && parts[1] && !parts[2] && !parts[3]);
+    CHECK(leat_graph_find(parts[0], "here") && leat_graph_find(parts[0], "crosses"));
+    CHECK(leat_graph_find(parts[1], "there"));
+    CHECK_INT(count(parts[0], "_Recv"), 1);
+    CHECK_INT(count(parts[0], "_Send"), 0);
+    CHECK_INT(count(parts[1], "_Send"), 1);
+    CHECK_INT(count(parts[1], "_Recv"), 0);
+    for (int i = 0; i < 2; i++)
+        leat_graph_free(parts[i]);
+    free(parts);
+    leat_graph_free(g);
+}
+
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"pairs", pairs}, {"signals_to_tensorflow", signals_to_tensorflow},
-               {"late", late});
+               {"late", late}, {"by_process", by_process});
 }

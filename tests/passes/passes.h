@@ -30,7 +30,7 @@ static inline void compile_to(compiled *x, leat_graph *g, const leat_request *q,
                               const pass_fn *passes)
 {
     x->pool = leat_pool_new(0, "test");
-    x->device = leat_cpu_device_new("localhost", 0, 0, 1, x->pool);
+    CHECK_OK(leat_device_new(leat_host_kind(), "localhost", 0, 0, 1, x->pool, &x->device));
     x->target = (leat_target){x->device->name, x->device->parsed, 1};
     x->c = (leat_compile){.source = g,
                           .devices = &x->target,
@@ -49,7 +49,7 @@ static inline void compile_to(compiled *x, leat_graph *g, const leat_request *q,
 static inline void compiled_free(compiled *x)
 {
     leat_graph_free(x->c.graph);
-    leat_device_free(x->device);
+    leat_device_close(x->device);
     leat_pool_free(x->pool);
 }
 

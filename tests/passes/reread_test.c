@@ -156,6 +156,44 @@ static void conditions(void)
     check(x, loop(&x, branch_in_loop), 22 + 9 + 16, 4);
 }
 
+typedef struct updated {
+    world x;
+    leat_out update; /* outside of the branch */
+} updated;
+
+static void use_after_update(leat_graph *g, void *arg, leat_out *outs)
+{
+    updated *u = arg;
+    leat_with_control(g, u->update) outs[0] = leat_add(u->x.v, number(g, 20));
+}
+
+static leat_out after_update(leat_graph *g, void *arg, const leat_out *vars)
+{
+    return leat_less(vars[0], number(g, 3));
+}
+
+static void use_in_turn(leat_graph *g, void *arg, const leat_out *vars, leat_out *next)
+{
+    updated *u = arg;
+    next[0] = leat_add(vars[0], number(g, 1));
+    leat_with_control(g, u->update) next[1] = leat_add(vars[1], u->x.v);
+}
+
+/* The update is made outside; what the branch does waits for it, the condition does not. */
+static void after_an_update_outside(void)
+{
+    updated u = {make("")};
+    leat_out y = {0}, z[2] = {{0}};
+    u.update = leat_variable_assign_add(u.x.v, number(u.x.g, 5));
+    leat_cond(leat_less(number(u.x.g, 2), number(u.x.g, 3)), use_after_update, use, &u, &y, 1);
+    check(u.x, y, 27, 7);
+    u.x = make("");
+    u.update = leat_variable_assign_add(u.x.v, number(u.x.g, 5));
+    leat_out start[2] = {number(u.x.g, 0), number(u.x.g, 0)};
+    leat_while_loop(after_update, use_in_turn, &u, start, 2, z);
+    check(u.x, z[1], 21, 7);
+}
+
 /* Another device has a copy of the read, made before the loop, as in TensorFlow. */
 static void elsewhere(void)
 {
@@ -168,5 +206,6 @@ static void elsewhere(void)
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"loops", loops}, {"after_a_loop", after_a_loop},
-               {"conditions", conditions}, {"elsewhere", elsewhere});
+               {"conditions", conditions}, {"after_an_update_outside", after_an_update_outside},
+               {"elsewhere", elsewhere});
 }

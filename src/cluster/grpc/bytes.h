@@ -2,12 +2,14 @@
 #ifndef LEAT_CLUSTER_GRPC_BYTES_H
 #define LEAT_CLUSTER_GRPC_BYTES_H
 
-#include <grpc/grpc.h>
-
+#include "cluster/grpc/library.h"
 #include "cluster/transport.h"
 
-/* Takes what is in o. Tensors are let go when gRPC has sent their bytes. */
+/* Takes what is in o. References to tensors are given back when gRPC has sent their bytes. */
 grpc_byte_buffer *leat_bytes_to_send(leat_outgoing *o);
+/* Bytes of a tensor, sent without a copy. Takes the reference t, which is given back when they are
+ * sent. */
+grpc_slice leat_bytes_of_tensor(leat_tensor *t, const void *data, size_t n);
 
 /* in.slices point into b, and are freed with free(). */
 leat_incoming leat_bytes_received(grpc_byte_buffer *b);

@@ -1,14 +1,10 @@
-/* channel.c -- calls to one address over gRPC. A call has two events: its request is on the way and
- * the first message of its reply here; and it has ended. What travels in parts (parts.h) has more.
- * All of one call's events come one after the other: the thread that leads works on them before it
- * lets another one lead. */
+/* channel.c -- calls to one address over gRPC. A call has two events: one when its request is sent
+ * and the first message of its reply has come, one when the call has ended. Messages in parts
+ * (parts.h) have more. Events come one after the other (rule 1 of poller.h), so that what they
+ * change in a call needs no lock. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <grpc/grpc.h>
-#include <grpc/grpc_security.h>
-#include <grpc/support/alloc.h>
 
 #include "cluster/grpc/channel_int.h"
 #include "cluster/grpc/security.h"
@@ -16,7 +12,7 @@
 #include "core/bind.h"
 #include "core/threadpool.h"
 
-/* What gRPC gives or fills in, and so must be new for a second try. */
+/* Frees what gRPC filled in, so that the call can be made again. */
 static void release_inner(leat_rpc *c)
 {
     grpc_byte_buffer_destroy(c->request);
@@ -38,7 +34,7 @@ static void heard(leat_rpc_channel *ch)
 
 static void free_call(leat_rpc *c)
 {
-    bool answered = c->reply;
+    bool replied = c->reply;
     release_inner(c);
     leat_outgoing_release(&c->kept);
     leat_parts_free(c->parts);
@@ -46,7 +42,7 @@ static void free_call(leat_rpc *c)
     leat_status_free(c->broken);
     leat_rpc_channel *ch = c->channel;
     pthread_mutex_lock(&ch->lock);
-    if (answered)
+    if (replied)
         ch->heard_ns = leat_now_ns();
     grpc_call_unref(c->inner);
     *c->link = c->next;
@@ -58,7 +54,7 @@ static void free_call(leat_rpc *c)
     free(c);
 }
 
-/* The channel's lock is held: ping.c changes inner. */
+/* The channel's lock is held, because ping.c replaces the channel's inner. */
 static void init_inner(leat_rpc *c, const char *method, int64_t deadline_ns)
 {
     grpc_metadata_array_init(&c->initial);
@@ -66,19 +62,19 @@ static void init_inner(leat_rpc *c, const char *method, int64_t deadline_ns)
     c->details = grpc_empty_slice();
     c->inner = grpc_channel_create_call(c->channel->inner, NULL, GRPC_PROPAGATE_DEFAULTS,
                                         c->channel->queue, grpc_slice_from_static_string(method),
-                                        NULL, leat_pump_time(deadline_ns), NULL);
+                                        NULL, leat_grpc_time(deadline_ns), NULL);
     if (c->cancelled)
         grpc_call_cancel(c->inner, NULL);
 }
 
 static void start_batch(grpc_call *inner, const grpc_op *ops, size_t n, leat_tag *tag)
 {
-    leat_unbind(); /* gRPC may start a thread */
-    if (grpc_call_start_batch(inner, ops, n, leat_tag_hand(tag), NULL) != GRPC_CALL_OK)
-        abort(); /* a mistake of this file: gRPC refuses nothing else */
+    leat_unbind(); /* gRPC may start a thread. */
+    if (grpc_call_start_batch(inner, ops, n, leat_tag_pointer(tag), NULL) != GRPC_CALL_OK)
+        abort(); /* gRPC refuses batches only if this file has made a mistake. */
 }
 
-/* Sends, and receives the first message: one batch; but parts are sent by themselves. */
+/* Sending, and receiving the first message, is one batch; a request in parts has its own. */
 static void start(leat_rpc *c)
 {
     grpc_metadata marks[2];
@@ -114,7 +110,7 @@ static void start(leat_rpc *c)
     } else {
         start_batch(c->inner, ops, 5, &c->came);
     }
-    start_batch(c->inner, &end, 1, &c->ended); /* c may be freed as soon as it is handed over */
+    start_batch(c->inner, &end, 1, &c->ended); /* From here on c may be freed by its last event. */
 }
 
 bool leat_rpc_connected(leat_rpc_channel *c)
@@ -125,7 +121,7 @@ bool leat_rpc_connected(leat_rpc_channel *c)
     return is;
 }
 
-/* A call that was made to find something out is followed by the real one. */
+/* A ping was made to find something out; the next call takes its place. */
 static void start_again(leat_rpc *c, const char *method, int64_t deadline_ns)
 {
     leat_rpc_channel *ch = c->channel;
@@ -136,15 +132,15 @@ static void start_again(leat_rpc *c, const char *method, int64_t deadline_ns)
     pthread_mutex_unlock(&ch->lock);
 }
 
-/* A call that waited for a connection in vain knows only that its time is up. One that does not
- * wait fails with the reason of the last attempt. */
-static bool ask_why(leat_rpc *c)
+/* gRPC gives no reason for a call that waited for a connection until its deadline. A ping that does
+ * not wait fails with the reason of the last attempt to connect. */
+static bool probe_reason(leat_rpc *c)
 {
     enum { PATIENCE_NS = 300000000 };
-    if (c->code != GRPC_STATUS_DEADLINE_EXCEEDED || !c->wait_ready || c->asks_why ||
+    if (c->code != GRPC_STATUS_DEADLINE_EXCEEDED || !c->wait_ready || c->probes_reason ||
         leat_rpc_connected(c->channel))
         return false;
-    c->asks_why = true;
+    c->probes_reason = true;
     c->wait_ready = false;
     start_again(c, LEAT_PING, leat_now_ns() + PATIENCE_NS);
     leat_parts_free(c->parts);
@@ -154,7 +150,7 @@ static bool ask_why(leat_rpc *c)
     return true;
 }
 
-/* What is kept goes on its way, in parts if the peer takes them. */
+/* Sends the request that was kept, in parts or as one message. */
 static void start_kept(leat_rpc *c, bool parts)
 {
     size_t size = leat_outgoing_size(&c->kept);
@@ -176,8 +172,8 @@ static void start_kept(leat_rpc *c, bool parts)
     start(c);
 }
 
-/* The answer to the ping that asks whether the peer takes parts. False: there was none. */
-static bool told_parts(leat_rpc *c)
+/* The ping that finds out whether the peer takes parts has ended. False: nothing was found out. */
+static bool take_parts_probe(leat_rpc *c)
 {
     leat_rpc_channel *ch = c->channel;
     if (c->code == GRPC_STATUS_UNAVAILABLE || c->code == GRPC_STATUS_DEADLINE_EXCEEDED ||
@@ -189,7 +185,7 @@ static bool told_parts(leat_rpc *c)
     bool yes = in.size == n && memcmp(leat_incoming_flat(&in, &copy), LEAT_PARTS_AGENT, n) == 0;
     free(copy);
     free((void *)in.slices);
-    c->asks_parts = false;
+    c->probes_parts = false;
     pthread_mutex_lock(&ch->lock);
     ch->parts = yes ? LEAT_PARTS_YES : LEAT_PARTS_NO;
     pthread_mutex_unlock(&ch->lock);
@@ -198,17 +194,17 @@ static bool told_parts(leat_rpc *c)
     return true;
 }
 
-/* Another event of the call has come; it is over with the last. */
+/* One of the call's events has come. With the last one the call is over. */
 static void finish(leat_rpc *c)
 {
     if (--c->pending)
         return;
-    if (ask_why(c) || (c->asks_parts && !c->asks_why && told_parts(c)))
+    if (probe_reason(c) || (c->probes_parts && !c->probes_reason && take_parts_probe(c)))
         return;
     leat_status s = leat_rpc_status(c);
-    leat_pump_let_go();
+    leat_poller_release();
     if (s) {
-        if (c->parts) { /* perhaps another program listens there now */
+        if (c->parts) { /* Perhaps another program listens there now. */
             pthread_mutex_lock(&c->channel->lock);
             c->channel->parts = LEAT_PARTS_UNKNOWN;
             pthread_mutex_unlock(&c->channel->lock);
@@ -255,8 +251,7 @@ static void receive(leat_rpc *c)
     start_batch(c->inner, &op, 1, &c->came);
 }
 
-/* The next part, if this was not the last, is asked for before this one is copied: the peer goes on
- * meanwhile. */
+/* The next part is received while this one is copied to its place. */
 static void on_came(leat_tag *tag, bool ok)
 {
     leat_rpc *c = RPC(tag, came);
@@ -287,9 +282,9 @@ static void cancel(leat_call *base)
     pthread_mutex_unlock(&c->channel->lock);
 }
 
-static void channel_call(leat_channel *base, const char *method, leat_outgoing *request,
-                         const leat_call_options *options, leat_reply_fn fn, void *arg,
-                         leat_call **call_out)
+static void link_call(leat_link *base, const char *method, leat_outgoing *request,
+                      const leat_call_options *options, leat_reply_fn fn, void *arg,
+                      leat_call **call_out)
 {
     leat_rpc_channel *ch = (leat_rpc_channel *)base;
     leat_rpc *c = leat_new(leat_rpc);
@@ -304,14 +299,13 @@ static void channel_call(leat_channel *base, const char *method, leat_outgoing *
                     .started_ns = leat_now_ns(),
                     .deadline_ns = options->deadline_ns,
                     .wait_ready = options->wait_ready};
-    leat_pump_need(options->waits);
     bool large = leat_outgoing_size(request) > leat_parts_from;
     c->kept = *request;
     *request = (leat_outgoing){0};
     pthread_mutex_lock(&ch->lock);
-    c->asks_parts = large && ch->parts == LEAT_PARTS_UNKNOWN;
+    c->probes_parts = large && ch->parts == LEAT_PARTS_UNKNOWN;
     large = large && ch->parts == LEAT_PARTS_YES;
-    init_inner(c, c->asks_parts ? LEAT_PING : method, options->deadline_ns);
+    init_inner(c, c->probes_parts ? LEAT_PING : method, options->deadline_ns);
     if (!ch->calls)
         ch->heard_ns = c->started_ns;
     c->link = &ch->calls;
@@ -322,7 +316,7 @@ static void channel_call(leat_channel *base, const char *method, leat_outgoing *
     if (call_out)
         *call_out = &c->base;
     pthread_mutex_unlock(&ch->lock);
-    if (c->asks_parts) {
+    if (c->probes_parts) {
         c->request = leat_bytes_to_send(&(leat_outgoing){0});
         start(c);
     } else {
@@ -330,7 +324,7 @@ static void channel_call(leat_channel *base, const char *method, leat_outgoing *
     }
 }
 
-static void channel_free(leat_channel *base)
+static void link_free(leat_link *base)
 {
     leat_rpc_channel *ch = (leat_rpc_channel *)base;
     leat_ping_unwatch(ch);
@@ -345,7 +339,7 @@ static void channel_free(leat_channel *base)
     grpc_channel_destroy(ch->inner);
     grpc_channel_credentials_release(ch->credentials);
     grpc_slice_unref(ch->bearer);
-    leat_pump_leave();
+    leat_poller_close();
     free(ch->tls_name);
     pthread_mutex_destroy(&ch->lock);
     pthread_cond_destroy(&ch->no_calls);
@@ -354,23 +348,27 @@ static void channel_free(leat_channel *base)
     free(ch);
 }
 
-leat_status leat_channel_open(const char *address, const char *peer, const leat_security *security,
-                              leat_channel **out)
+leat_status leat_rpc_open(const leat_link_target *to, leat_link **out)
 {
-    static const leat_channel_ops ops = {channel_call, channel_free, leat_pump_wait};
+    static const leat_link_ops ops = {
+        .call = link_call, .free = link_free, .renew = leat_rpc_renew};
+    const char *address = to->address;
+    const leat_security *security = to->security;
     LEAT_REQUIRE(strrchr(address, ':'), INVALID_ARGUMENT,
                  "\"%s\" is no address: it should be host:port", address);
-    grpc_completion_queue *queue = leat_pump_join();
+    LEAT_TRY(leat_grpc_load());
+    grpc_completion_queue *queue;
+    LEAT_TRY(leat_poller_open(&queue));
     grpc_channel_credentials *credentials;
     leat_status s = leat_security_client(security, address, &credentials);
     if (s) {
-        leat_pump_leave();
+        leat_poller_close();
         return s;
     }
     leat_rpc_channel *ch = leat_new(leat_rpc_channel);
     ch->base.ops = &ops;
     ch->address = leat_xstrdup(address);
-    ch->peer = leat_xstrdup(peer);
+    ch->peer = leat_xstrdup(to->peer);
     ch->credentials = credentials;
     ch->tls_name = security && security->name ? leat_xstrdup(security->name) : NULL;
     ch->bearer = leat_security_bearer(security);

@@ -1,5 +1,5 @@
-/* channel_int.h -- the inside of a channel over gRPC, for the files that make one up: channel.c
- * (calls), ping.c (peers that fell silent), words.c (what failed, in words). */
+/* channel_int.h -- the inside of a channel over gRPC, for channel.c (calls), connect.c (gRPC's
+ * channel and its options), ping.c (peers that fell silent) and errors.c (why a call failed). */
 #ifndef LEAT_CLUSTER_GRPC_CHANNEL_INT_H
 #define LEAT_CLUSTER_GRPC_CHANNEL_INT_H
 
@@ -7,32 +7,33 @@
 
 #include "cluster/grpc/bytes.h"
 #include "cluster/grpc/parts.h"
-#include "cluster/grpc/pump.h"
+#include "cluster/grpc/poller.h"
 #include "cluster/transport_int.h"
 
 typedef struct leat_rpc leat_rpc;
 typedef struct leat_rpc_channel {
-    leat_channel base;
-    struct leat_rpc_channel *next, **link; /* among all of the process: ping.c */
+    leat_link base;
+    struct leat_rpc_channel *next, **link; /* In ping.c's list of all channels. */
     char *address, *peer;
     grpc_channel_credentials *credentials;
-    char *tls_name;    /* that the peer's certificate carries, if not its host */
-    grpc_slice bearer; /* what every call carries; empty: nothing */
+    char *tls_name;    /* The name in the peer's certificate; NULL: its host's. */
+    grpc_slice bearer; /* The token as metadata of every call; empty: none. */
     grpc_completion_queue *queue;
-    pthread_mutex_t lock; /* what follows; taken last */
+    pthread_mutex_t lock; /* Guards what follows; taken last. */
     pthread_cond_t no_calls;
     grpc_channel *inner;
-    leat_rpc *calls;   /* under way */
-    int64_t heard_ns;  /* when the peer was last heard of, or the first of calls began */
-    int64_t pinged_ns; /* when the ping began that is under way; 0: none is */
-    enum { LEAT_PARTS_UNKNOWN, LEAT_PARTS_NO, LEAT_PARTS_YES } parts; /* whether it takes them */
+    leat_rpc *calls;   /* Those under way. */
+    int64_t heard_ns;  /* When the peer last replied, or the first of calls began. */
+    int64_t pinged_ns; /* When the ping began that is under way; 0: none is. */
+    /* Whether the peer takes messages in parts. */
+    enum { LEAT_PARTS_UNKNOWN, LEAT_PARTS_NO, LEAT_PARTS_YES } parts;
 } leat_rpc_channel;
 
 struct leat_rpc {
     leat_call base;
     leat_tag sent, came, ended;
-    int pending;            /* of these */
-    leat_rpc *next, **link; /* among the channel's */
+    int pending;            /* Events of these tags that have not come. */
+    leat_rpc *next, **link; /* In the channel's calls. */
     leat_rpc_channel *channel;
     grpc_call *inner;
     const char *method;
@@ -40,35 +41,38 @@ struct leat_rpc {
     void *arg;
     int64_t started_ns, deadline_ns;
     bool wait_ready;
-    bool cancelled;     /* under the channel's lock */
-    bool asks_parts;    /* a first call is to tell whether the peer takes them */
-    bool asks_why;      /* its time is up: a second call is to tell why */
-    leat_outgoing kept; /* what is sent after the first call */
-    leat_parts *parts;  /* what is being sent, or */
+    bool cancelled;     /* Guarded by the channel's lock. */
+    bool probes_parts;  /* A ping goes first, whose reply says whether the peer takes parts. */
+    bool probes_reason; /* The deadline passed without a connection: a ping finds out why. */
+    leat_outgoing kept; /* The request, until it is sent after the first ping. */
+    leat_parts *parts;  /* A request that is sent in parts, or NULL. */
     grpc_byte_buffer *request, *reply;
-    leat_gather *gather; /* a reply in parts */
-    leat_status broken;  /* what was wrong with it */
+    leat_gather *gather; /* A reply that comes in parts. */
+    leat_status broken;  /* What is wrong with such a reply. */
     grpc_metadata_array initial, trailing;
     grpc_status_code code;
     grpc_slice details;
-    const char *error; /* gRPC's own words, to be freed with gpr_free */
+    const char *error; /* gRPC's description, to be freed with gpr_free. */
 };
 
-/* A call without a handler, which every listener answers itself. */
+/* A method that every listener of Leat replies to itself, without a handler. */
 #define LEAT_PING "/leat.Transport/Ping"
 
-/* Metadata that comes with an error which a listener's handler, or the listener, decided. */
-#define LEAT_SAYS "leat-says"
+/* Metadata of an error that a listener of Leat, or its handler, decided; errors without it come
+ * from gRPC. Part of what goes over the wire: it stays as it is. */
+#define LEAT_STATUS_MARK "leat-says"
 
-grpc_channel *leat_rpc_connect(const leat_rpc_channel *c); /* starts nothing yet */
+leat_status leat_rpc_open(const leat_link_target *to, leat_link **out) LEAT_MUST_CHECK;
+grpc_channel *leat_rpc_connect(const leat_rpc_channel *c); /* Connects with the first call. */
 bool leat_rpc_connected(leat_rpc_channel *c);
+void leat_rpc_renew(leat_link *l); /* as renew of leat_link_ops */
 
-void leat_ping_watch(leat_rpc_channel *c); /* from open to free */
+void leat_ping_watch(leat_rpc_channel *c); /* From open to free. */
 void leat_ping_unwatch(leat_rpc_channel *c);
-/* An open call is pinged for after this time without a word, and given up after twice of it. Tests
- * shorten it. */
-extern int64_t leat_ping_after_ns;
-#define LEAT_SILENT "silent" /* what calls are cancelled with then */
+/* Pings the peers that have to be. Called by the thread that polls after each event, and at the
+ * time that this returns (CLOCK_MONOTONIC) if no event comes before. */
+int64_t leat_ping_check(void);
+#define LEAT_SILENT "silent" /* gRPC's details of calls that fail so. */
 
 /* The status of a call that ended; NULL if it went well. */
 leat_status leat_rpc_status(const leat_rpc *c) LEAT_MUST_CHECK;

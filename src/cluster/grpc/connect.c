@@ -1,10 +1,8 @@
-/* connect.c -- gRPC's channel behind one of ours, with its options. */
+/* connect.c -- the grpc_channel of a channel, with its options. */
 #include <limits.h>
 
-#include <grpc/grpc_security.h>
-
 #include "cluster/grpc/channel_int.h"
-#include "cluster/grpc/local.h"
+#include "cluster/grpc/tuning.h"
 #include "core/alloc.h"
 #include "core/bind.h"
 
@@ -17,18 +15,19 @@ grpc_channel *leat_rpc_connect(const leat_rpc_channel *ch)
         {GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, INT_MAX},
         {GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, INT_MAX},
         {GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100},
-        {GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 10000}, /* really: how long to try to connect */
+        {GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
+         10000}, /* In fact the time limit of an attempt to connect. */
         {GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5000},
-        /* Never a ping of gRPC's own (ping.c says why), but TCP's deadline for what is not
-         * acknowledged, which comes with them: behind a cut link TCP waits for longer and longer,
-         * also when the link is healed. */
+        /* gRPC never pings itself (ping.c says why). But with keepalive it also sets TCP's time
+         * limit for data that is not acknowledged: without it TCP would wait longer and longer
+         * behind a cut link, and not go on when the link is back. */
         {GRPC_ARG_KEEPALIVE_TIME_MS, INT_MAX - 1},
         {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, (int)(2 * leat_ping_after_ns / 1000000)},
         {GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000},
-        {GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1}, /* another channel's failures are not ours */
+        {GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1}, /* No back-off because another channel failed. */
         {GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1},
         {GRPC_ARG_ENABLE_HTTP_PROXY, 0},
-        {GRPC_ARG_ENABLE_RETRIES, 0}, /* would hold on to what was sent */
+        {GRPC_ARG_ENABLE_RETRIES, 0}, /* They would keep what was sent in memory. */
         {GRPC_ARG_ENABLE_CHANNELZ, 0},
     };
     enum { N = sizeof options / sizeof *options };
@@ -37,7 +36,7 @@ grpc_channel *leat_rpc_connect(const leat_rpc_channel *ch)
     for (int i = 0; i < N; i++)
         args[i] =
             (grpc_arg){GRPC_ARG_INTEGER, (char *)options[i].key, .value.integer = options[i].value};
-    /* With its scheme, else a host that is called as one would be taken for it. */
+    /* With its scheme: a host might have the name of one. */
     leat_strbuf target = {0};
     leat_strbuf_puts(&target, "dns:///");
     for (const char *p = ch->address; *p; p++)
@@ -51,10 +50,26 @@ grpc_channel *leat_rpc_connect(const leat_rpc_channel *ch)
     if (ch->tls_name)
         args[n++] = (grpc_arg){GRPC_ARG_STRING, GRPC_SSL_TARGET_NAME_OVERRIDE_ARG,
                                .value.string = ch->tls_name};
-    if (leat_local_address(ch->address) && leat_local_arg(&args[n]))
+    if (leat_tuning_channel(ch->address, &args[n]))
         n++;
-    leat_unbind(); /* gRPC starts threads */
+    leat_unbind(); /* gRPC starts threads. */
     grpc_channel *c = grpc_channel_create(target.s, ch->credentials, &(grpc_channel_args){n, args});
     leat_strbuf_release(&target);
     return c;
+}
+
+/* Nothing is done while calls are under way: pings watch their connection, and must go on to go by
+ * it. */
+void leat_rpc_renew(leat_link *base)
+{
+    leat_rpc_channel *ch = (leat_rpc_channel *)base;
+    grpc_channel *old = NULL;
+    pthread_mutex_lock(&ch->lock);
+    if (!ch->calls) {
+        old = ch->inner;
+        ch->inner = leat_rpc_connect(ch);
+    }
+    pthread_mutex_unlock(&ch->lock);
+    if (old)
+        grpc_channel_destroy(old);
 }

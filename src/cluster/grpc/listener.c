@@ -1,28 +1,28 @@
-/* listener.c -- binds, takes calls over gRPC, and stops. */
+/* listener.c -- listening on gRPC: binds, takes calls, stops; and the leat_transport of this
+ * folder. */
 #include <limits.h>
 #include <stdlib.h>
 
-#include <grpc/grpc_security.h>
-
-#include "cluster/grpc/address.h"
+#include "cluster/address.h"
 #include "cluster/grpc/listener_int.h"
-#include "cluster/grpc/local.h"
+#include "cluster/grpc/tuning.h"
 #include "cluster/grpc/security.h"
 #include "core/alloc.h"
 #include "core/threadpool.h"
 
-enum { WAITING = 16 /* calls that gRPC may hand over at once */ };
+enum { WAITING = 16 }; /* Calls that gRPC may deliver before an event of them is taken. */
 
 static void on_stopped(leat_tag *tag, bool ok)
 {
-    leat_listener *l = (leat_listener *)((char *)tag - offsetof(leat_listener, stopped_tag));
+    leat_rpc_listener *l =
+        (leat_rpc_listener *)((char *)tag - offsetof(leat_rpc_listener, stopped_tag));
     pthread_mutex_lock(&l->lock);
     l->stopped = true;
     pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->lock);
 }
 
-static grpc_server *make_server(const leat_listener *l)
+static grpc_server *make_server(const leat_rpc_listener *l)
 {
     const struct {
         const char *key;
@@ -33,24 +33,24 @@ static grpc_server *make_server(const leat_listener *l)
         {GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, INT_MAX},
         {GRPC_ARG_ALLOW_REUSEPORT, 0},
         {GRPC_ARG_ENABLE_CHANNELZ, 0},
-        /* Callers that vanish without a word are noticed after 20 s at most. */
+        /* Callers that vanish, their machine switched off, are noticed after 20 s at most. */
         {GRPC_ARG_KEEPALIVE_TIME_MS, (int)(leat_ping_after_ns / 1000000)},
         {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, (int)(leat_ping_after_ns / 1000000)},
         {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},
-        {GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0}, /* clients may do the same */
+        {GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0}, /* Clients may ping as well. */
     };
     enum { N = sizeof options / sizeof *options };
     grpc_arg args[N + 1];
     for (int i = 0; i < N; i++)
         args[i] =
             (grpc_arg){GRPC_ARG_INTEGER, (char *)options[i].key, .value.integer = options[i].value};
-    size_t n = leat_local_arg(&args[N]) ? N + 1 : N;
+    size_t n = leat_tuning_server(&args[N]) ? N + 1 : N;
     grpc_server *s = grpc_server_create(&(grpc_channel_args){n, args}, NULL);
     grpc_server_register_completion_queue(s, l->queue, NULL);
     return s;
 }
 
-static leat_status bind_all(leat_listener *l, const char *address, const leat_bind *b)
+static leat_status bind_all(leat_rpc_listener *l, const char *address, const leat_bind_list *b)
 {
     grpc_server_credentials *credentials;
     LEAT_TRY(leat_security_server(l->security, address, b->loopback, &credentials));
@@ -66,25 +66,53 @@ static leat_status bind_all(leat_listener *l, const char *address, const leat_bi
     return NULL;
 }
 
-/* Nothing waits, nothing is under way. */
-static void free_listener(leat_listener *l)
+/* gRPC has delivered all events of this listener. */
+static void free_listener(leat_rpc_listener *l)
 {
     grpc_server_destroy(l->server);
-    leat_pump_listener(-1);
-    leat_pump_leave();
+    leat_poller_close();
     pthread_mutex_destroy(&l->lock);
     pthread_cond_destroy(&l->changed);
     free(l);
 }
 
-leat_status leat_listen(const char *address, const leat_listen_options *options,
-                        leat_handler_fn handler, void *arg, leat_listener **out)
+/* Waits until *n is 0 or the deadline has passed; true: it is 0. The lock is held. */
+static bool wait_for_none(leat_rpc_listener *l, const int *n, int64_t deadline_ns)
 {
-    static const leat_listen_options none;
-    leat_bind b;
+    struct timespec until = {deadline_ns / 1000000000, deadline_ns % 1000000000};
+    while (*n && pthread_cond_timedwait(&l->changed, &l->lock, &until) == 0)
+        ;
+    return !*n;
+}
+
+static void stop(leat_endpoint *e, int64_t deadline_ns)
+{
+    leat_rpc_listener *l = (leat_rpc_listener *)e;
+    pthread_mutex_lock(&l->lock);
+    l->stopping = true;
+    pthread_mutex_unlock(&l->lock);
+    grpc_server_shutdown_and_notify(l->server, l->queue, leat_tag_pointer(&l->stopped_tag));
+    pthread_mutex_lock(&l->lock);
+    wait_for_none(l, &l->calls, deadline_ns);
+    pthread_mutex_unlock(&l->lock);
+    grpc_server_cancel_all_calls(l->server); /* This closes the connections as well. */
+    pthread_mutex_lock(&l->lock);
+    while (!l->stopped || l->waiting || l->calls)
+        pthread_cond_wait(&l->changed, &l->lock);
+    pthread_mutex_unlock(&l->lock);
+    free_listener(l);
+}
+
+static leat_status start(const char *address, const leat_listen_options *options,
+                         leat_handler_fn handler, void *arg, leat_strbuf *offer_out,
+                         leat_endpoint **out)
+{
+    leat_bind_list b;
+    LEAT_TRY(leat_grpc_load());
     LEAT_TRY(leat_bind_find(address, &b));
-    options = options ? options : &none;
-    leat_listener *l = leat_new(leat_listener);
+    grpc_completion_queue *queue;
+    LEAT_TRY(leat_poller_open(&queue));
+    leat_rpc_listener *l = leat_new(leat_rpc_listener);
     l->handler = handler;
     l->security = options->security;
     l->arg = arg;
@@ -98,48 +126,30 @@ leat_status leat_listen(const char *address, const leat_listen_options *options,
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->changed, &attr);
     pthread_condattr_destroy(&attr);
-    l->queue = leat_pump_join();
-    leat_pump_listener(1);
+    l->queue = queue;
     l->server = make_server(l);
     leat_status s = bind_all(l, address, &b);
     if (s) {
-        leat_listener_stop(l, 0);
+        stop(&l->base, 0);
         return s;
     }
     grpc_server_start(l->server);
     for (int i = 0; i < WAITING; i++)
-        leat_asked_request(l);
-    *out = l;
+        leat_server_call_await(l);
+    *out = &l->base;
     return NULL;
 }
 
-int leat_listener_port(const leat_listener *l)
+static int port(const leat_endpoint *e)
 {
-    return l->port;
+    return ((const leat_rpc_listener *)e)->port;
 }
 
-/* Until *n is 0, or the deadline. The lock is held. */
-static bool wait_for_none(leat_listener *l, const int *n, int64_t deadline_ns)
-{
-    struct timespec until = {deadline_ns / 1000000000, deadline_ns % 1000000000};
-    while (*n && pthread_cond_timedwait(&l->changed, &l->lock, &until) == 0)
-        ;
-    return !*n;
-}
-
-void leat_listener_stop(leat_listener *l, int64_t deadline_ns)
-{
-    pthread_mutex_lock(&l->lock);
-    l->stopping = true;
-    pthread_mutex_unlock(&l->lock);
-    grpc_server_shutdown_and_notify(l->server, l->queue, leat_tag_hand(&l->stopped_tag));
-    pthread_mutex_lock(&l->lock);
-    wait_for_none(l, &l->calls, deadline_ns);
-    pthread_mutex_unlock(&l->lock);
-    grpc_server_cancel_all_calls(l->server); /* and closes connections */
-    pthread_mutex_lock(&l->lock);
-    while (!l->stopped || l->waiting || l->calls)
-        pthread_cond_wait(&l->changed, &l->lock);
-    pthread_mutex_unlock(&l->lock);
-    free_listener(l);
-}
+const leat_transport leat_transport_grpc = {
+    .name = "grpc",
+    .by_address = true,
+    .listen = start,
+    .stop = stop,
+    .open = leat_rpc_open,
+    .port = port,
+};

@@ -1,4 +1,5 @@
-/* listener_int.h -- a listener on gRPC from the inside: listener.c (its life), asked.c (calls). */
+/* listener_int.h -- the inside of a listener on gRPC, for listener.c (start and stop) and
+ * server_call.c (calls). */
 #ifndef LEAT_CLUSTER_GRPC_LISTENER_INT_H
 #define LEAT_CLUSTER_GRPC_LISTENER_INT_H
 
@@ -6,24 +7,25 @@
 
 #include "cluster/grpc/channel_int.h"
 
-struct leat_listener {
+typedef struct leat_rpc_listener {
+    leat_endpoint base;
     leat_handler_fn handler;
     void *arg;
     const leat_security *security;
-    int64_t max_message; /* in parts or as a whole */
+    int64_t max_message; /* Bytes, in parts or not. */
     int max_calls;
     bool takes_parts;
     int port;
     grpc_server *server;
     grpc_completion_queue *queue;
     leat_tag stopped_tag;
-    pthread_mutex_t lock; /* what follows; taken last */
+    pthread_mutex_t lock; /* Guards what follows; taken last. */
     pthread_cond_t changed;
-    int waiting; /* requests for calls that gRPC still has */
-    int calls;   /* that came, and whose gRPC object lives */
+    int waiting; /* grpc_server_request_call was called, and its event has not come. */
+    int calls;   /* Calls that came, and whose grpc_call was not given back. */
     bool stopping, stopped;
-};
+} leat_rpc_listener;
 
-void leat_asked_request(leat_listener *l); /* asks gRPC for one more call */
+void leat_server_call_await(leat_rpc_listener *l); /* Lets gRPC deliver one more call. */
 
 #endif

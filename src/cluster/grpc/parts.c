@@ -1,7 +1,6 @@
 /* parts.c -- see parts.h. */
 #include "cluster/grpc/parts.h"
 
-#include <grpc/byte_buffer_reader.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +47,7 @@ grpc_metadata leat_parts_mark(void)
 
 /* ---- Sending ---- */
 
-/* A stretch of what is sent: text, or a tensor's bytes. */
+/* A piece of a message: text, or a tensor's bytes. */
 typedef struct segment {
     leat_tensor *tensor; /* a reference; NULL: text */
     const uint8_t *data;
@@ -56,10 +55,10 @@ typedef struct segment {
 } segment;
 
 struct leat_parts {
-    grpc_slice text; /* all of it, as gRPC counts it */
+    grpc_slice text; /* All text of the message, counted by gRPC. */
     segment *v;
     int n, at;
-    size_t done; /* of segment at */
+    size_t done; /* Bytes of segment at that were sent. */
 };
 
 static void add_text(leat_parts *p, size_t from, size_t to)
@@ -115,11 +114,6 @@ bool leat_parts_left(const leat_parts *p)
     return p->at < p->n;
 }
 
-static void let_go(void *tensor)
-{
-    leat_tensor_unref(tensor);
-}
-
 grpc_byte_buffer *leat_parts_next(leat_parts *p)
 {
     grpc_slice *v = NULL;
@@ -130,8 +124,7 @@ grpc_byte_buffer *leat_parts_next(leat_parts *p)
         const uint8_t *data = s->data + p->done;
         leat_grow(v, n, cap);
         if (s->tensor) {
-            v[n++] = grpc_slice_new_with_user_data((void *)data, here, let_go,
-                                                   leat_tensor_ref(s->tensor));
+            v[n++] = leat_bytes_of_tensor(leat_tensor_ref(s->tensor), data, here);
         } else {
             size_t at = (size_t)(data - GRPC_SLICE_START_PTR(p->text));
             v[n++] = grpc_slice_sub(p->text, at, at + here);
@@ -153,10 +146,10 @@ grpc_byte_buffer *leat_parts_next(leat_parts *p)
 /* ---- Receiving ---- */
 
 struct leat_gather {
-    leat_slice *v; /* data is NULL, and so is owner, until the first byte comes */
+    leat_slice *v; /* Data and owner are NULL until a segment's first byte comes. */
     int n, at;
-    size_t done;          /* of segment at */
-    size_t size, missing; /* of all */
+    size_t done;          /* Bytes of segment at that have come. */
+    size_t size, missing; /* Bytes of all segments; those that have not come. */
 };
 
 void leat_gather_free(leat_gather *g)
@@ -204,7 +197,7 @@ leat_status leat_gather_new(grpc_byte_buffer *head, int64_t most, leat_gather **
     return s;
 }
 
-/* Memory for a segment is taken when its bytes begin to come: nobody gets any for his word alone.
+/* Memory for a segment is allocated when its first bytes come, so that a head alone allocates none.
  */
 static leat_status add_bytes(leat_gather *g, const uint8_t *p, size_t n)
 {

@@ -6,26 +6,25 @@
  * 1. First a head: how many segments there are, and the size of each. A tensor is one of its own.
  * 2. Then the bytes of all segments in order, in messages of leat_parts_bytes each, but the last.
  * The receiver copies each part to its place as it comes: a tensor's bytes to where they stay.
- * A caller shows by its user agent that it takes answers in parts; a listener that it takes
- * requests, by what it answers to a ping.
+ * A caller shows by its user agent that it takes replies in parts. A listener shows by its reply to
+ * a ping that it takes requests in parts.
  */
 #ifndef LEAT_CLUSTER_GRPC_PARTS_H
 #define LEAT_CLUSTER_GRPC_PARTS_H
 
-#include <grpc/grpc.h>
-
+#include "cluster/grpc/library.h"
 #include "cluster/transport.h"
 
 #define LEAT_PARTS "leat-parts"         /* the metadata's key */
-#define LEAT_PARTS_AGENT "leat-parts/1" /* the first word of a user agent, and a ping's answer */
+#define LEAT_PARTS_AGENT "leat-parts/1" /* The start of a user agent; a reply to a ping. */
 /* Tests change these. */
 extern size_t leat_parts_from;  /* bytes: larger messages go in parts */
 extern size_t leat_parts_bytes; /* of a part */
 extern int64_t leat_whole_max;  /* the most that goes as one message: gRPC's limit */
 extern bool leat_parts_known;   /* false: be like a program that knows nothing of parts */
 
-bool leat_parts_in(const grpc_metadata_array *m);    /* a message in parts comes */
-bool leat_parts_taken(const grpc_metadata_array *m); /* by who called with this */
+bool leat_parts_in(const grpc_metadata_array *m);    /* A message in parts comes. */
+bool leat_parts_taken(const grpc_metadata_array *m); /* The caller takes replies in parts. */
 grpc_metadata leat_parts_mark(void);
 
 /* ---- Sending ---- */

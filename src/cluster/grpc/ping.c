@@ -1,22 +1,23 @@
-/* ping.c -- peers that fell silent while calls to them are open.
+/* ping.c -- finds peers that fell silent while calls to them are open: stopped, or behind a cut
+ * link.
  *
- * gRPC's own keepalive is not used by clients: TensorFlow's servers take pings on an open call that
- * moves no data for an attack, and hang up after three. A call is answered by everybody: by Leat's
- * listeners, and by others with UNIMPLEMENTED, which is as good. A process that was stopped itself,
- * or got no CPU, does not blame its peer for what it missed: it pings again.
+ * A ping is a small call. gRPC's own keepalive cannot be used by clients: TensorFlow's servers take
+ * HTTP/2 pings on a call that moves no data for an attack, and close the connection after three. To
+ * an unknown method every server replies: listeners of Leat with a message, others with
+ * UNIMPLEMENTED. A process that was stopped itself, or got no CPU, may have missed the reply: it
+ * pings again before it fails calls.
  */
 #include "cluster/grpc/channel_int.h"
 #include "core/threadpool.h"
 
-int64_t leat_ping_after_ns = INT64_C(10000000000);
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all; before a channel's */
+/* Guards what follows; taken before a channel's. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static leat_rpc_channel *all;
-static int64_t ticked_ns; /* when all were looked at last */
-static int64_t missed_ns; /* when it was found that this is long ago */
+static int64_t checked_ns; /* When all channels were checked last. */
+static int64_t missed_ns;  /* When it was last found that checks had not come in time. */
 
-/* Gives up calls that were open when the ping began. The connection is left, too: behind a cut link
- * it would take TCP a quarter of an hour to see that. */
+/* Fails the calls that were open when the ping began, and opens a new connection: TCP would take a
+ * quarter of an hour to give up the old one behind a cut link. */
 static void give_up(leat_rpc_channel *c)
 {
     pthread_mutex_lock(&c->lock);
@@ -29,13 +30,13 @@ static void give_up(leat_rpc_channel *c)
     grpc_channel_destroy(old);
 }
 
-static void note_time(int64_t now) /* lock is held */
+static void note_time(int64_t now) /* The lock is held. */
 {
-    if (ticked_ns && now - ticked_ns > leat_ping_after_ns)
+    if (checked_ns && now - checked_ns > leat_ping_after_ns)
         missed_ns = now;
 }
 
-/* This process has looked at its channels in time ever since. */
+/* This process has checked its channels in time since then. */
 static bool awake_since(int64_t ns)
 {
     pthread_mutex_lock(&lock);
@@ -61,12 +62,8 @@ static void on_ping(void *arg, leat_status s, const leat_incoming *in)
     pthread_mutex_unlock(&c->lock);
 }
 
-static void tick(void)
+static void ping_silent(int64_t now) /* The lock is held. */
 {
-    int64_t now = leat_now_ns();
-    pthread_mutex_lock(&lock);
-    note_time(now);
-    ticked_ns = now;
     for (leat_rpc_channel *c = all; c; c = c->next) {
         pthread_mutex_lock(&c->lock);
         bool due = c->calls && !c->pinged_ns && now - c->heard_ns >= leat_ping_after_ns;
@@ -74,19 +71,31 @@ static void tick(void)
             c->pinged_ns = now;
         pthread_mutex_unlock(&c->lock);
         if (due)
-            leat_channel_call(&c->base, LEAT_PING, &(leat_outgoing){0},
+            c->base.ops->call(&c->base, LEAT_PING, &(leat_outgoing){0},
                               &(leat_call_options){.deadline_ns = now + leat_ping_after_ns},
                               on_ping, c, NULL);
     }
+}
+
+int64_t leat_ping_check(void)
+{
+    int64_t now = leat_now_ns();
+    pthread_mutex_lock(&lock);
+    note_time(now);
+    if (now >= checked_ns + leat_ping_after_ns / 2) {
+        checked_ns = now;
+        ping_silent(now);
+    }
+    int64_t next = checked_ns + leat_ping_after_ns / 2;
     pthread_mutex_unlock(&lock);
+    return next;
 }
 
 void leat_ping_watch(leat_rpc_channel *c)
 {
-    leat_pump_every(leat_ping_after_ns / 2, tick);
     pthread_mutex_lock(&lock);
     if (!all)
-        ticked_ns = leat_now_ns();
+        checked_ns = leat_now_ns();
     c->next = all;
     c->link = &all;
     if (all)

@@ -57,7 +57,7 @@ static bool names_loopback(const char *address)
            strncmp(address, "[::1]:", 6) == 0;
 }
 
-/* gRPC would refuse every call with another one. */
+/* gRPC refuses metadata with other bytes. */
 static leat_status check_token(const leat_security *s)
 {
     for (const char *p = s && s->token ? s->token : ""; *p; p++)
@@ -141,7 +141,7 @@ grpc_slice leat_security_bearer(const leat_security *s)
     return slice;
 }
 
-/* The time depends on the length of what was shown alone. */
+/* Takes a time that depends on n alone. */
 static bool same(const char *want, const uint8_t *shown, size_t n)
 {
     size_t want_n = strlen(want);

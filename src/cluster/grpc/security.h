@@ -2,8 +2,9 @@
 #ifndef LEAT_CLUSTER_GRPC_SECURITY_H
 #define LEAT_CLUSTER_GRPC_SECURITY_H
 
-#include <grpc/grpc_security.h>
 #include <leat/cluster.h>
+
+#include "cluster/grpc/library.h"
 
 /* For a channel to that address: TLS if a certificate or an authority is given. NOT_FOUND and
  * INVALID_ARGUMENT name the file; a token that would travel in the clear gets a warning. s may be

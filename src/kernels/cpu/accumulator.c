@@ -1,4 +1,4 @@
-/* accumulator.c -- the kernels of accumulators: made, given gradients, taken from. */
+/* accumulator.c -- the kernels of accumulators: making one, adding gradients, taking the mean. */
 #include "kernels/cpu/accumulator.h"
 
 #include <inttypes.h>
@@ -62,7 +62,7 @@ typedef struct taker {
     int32_t required;
 } taker;
 
-/* With the lock held. */
+/* The lock is held. */
 static void serve(leat_accumulator *a, leat_line *finished)
 {
     for (taker *t; (t = (taker *)a->takers.first) && a->count >= t->required;) {
@@ -97,7 +97,7 @@ static void cancelled(leat_waiter *w)
 
 static void given(leat_waiter *w)
 {
-    (void)w; /* the outputs are set already */
+    (void)w; /* the outputs were set when the waiter was served */
 }
 
 static const leat_waiter_ops taker_ops = {
@@ -140,7 +140,7 @@ static void take(leat_kernel *k)
     leat_line_finish(&finished);
 }
 
-/* ---- Giving ---- */
+/* ---- Adding gradients ---- */
 
 static leat_status check_apply(const leat_accumulator *a, leat_kernel *k)
 {
@@ -159,7 +159,7 @@ static leat_status check_apply(const leat_accumulator *a, leat_kernel *k)
 
 enum { MAX_REPLICAS = 1 << 16 };
 
-/* The replica that a node belongs to, as it says itself; -1 if it does not. */
+/* The replica that a node belongs to, from its attribute _replica; -1 if it has none. */
 static int64_t replica_of(const leat_node *n)
 {
     int64_t r = leat_node_has(n, "_replica") ? leat_node_int(n, "_replica") : -1;
@@ -224,7 +224,7 @@ static leat_status apply_and_tell(leat_kernel *k)
     return try_apply(k, &AT(bool, y)[0]);
 }
 
-/* ---- Numbers ---- */
+/* ---- Steps and counts ---- */
 
 static leat_status set_step(leat_kernel *k)
 {

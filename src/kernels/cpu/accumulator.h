@@ -1,11 +1,11 @@
 /* accumulator.h -- accumulators of gradients.
  *
- * 1. A gradient of a step before the accumulator's is dropped, and counted.
- * 2. Takers stand in line (waiter.h); the first is served once enough gradients came. Taking
- *    empties the accumulator and begins its next step.
- * 3. sum is written to only while nobody else holds it: the first gradient is shared, the second
- *    is added in place if the giver has let go, else to a copy. It is added when the third comes or
- *    the sum is taken: then the last one is added and the mean made in one pass.
+ * 1. A gradient of a step before the accumulator's is dropped, and counted. 2. Takers wait in a
+ * queue (waiter.h); the first is served once enough gradients were added. Taking empties the
+ * accumulator and increments its step. 3. sum is written to only while it has no other owner: the
+ * first gradient is shared; a later one is added to it in place if its buffer has no other owner by
+ * then, else to a copy. A gradient is added when the next one comes or the sum is taken: so the
+ * last addition and the division for the mean are done in one pass.
  */
 #ifndef LEAT_CPU_ACCUMULATOR_H
 #define LEAT_CPU_ACCUMULATOR_H
@@ -21,22 +21,22 @@ typedef struct leat_accumulator {
     leat_shape shape; /* as declared; may be partly known */
     bool sparse, mean;
     char *name;
-    pthread_mutex_t lock; /* guards what follows; a step's lock is taken under it */
+    pthread_mutex_t lock; /* guards the following fields; a step's lock is taken under it */
     int32_t count;        /* gradients in sum */
     int64_t step, dropped;
     int64_t *dropped_of; /* by replica, for gradients whose node has the attribute _replica */
     int n_dropped_of;
     leat_tensor *sum;  /* NULL when count is 0. Sparse: rows */
-    leat_tensor *last; /* dense: to be added to the sum; or NULL */
-    int64_t *indices;  /* sparse: what rows of the whole these are, */
-    int32_t *counts;   /* and how many gradients each had */
+    leat_tensor *last; /* dense: a gradient that is not yet added to sum; or NULL */
+    int64_t *indices;  /* sparse: the index of each row in the whole tensor */
+    int32_t *counts;   /* sparse: the number of gradients that had each row */
     leat_line takers;
 } leat_accumulator;
 
-/* ---- accumulator_sum.c: with the lock held ---- */
-/* The gradient in inputs 2 and on fits and is added. */
+/* ---- accumulator_sum.c; the lock is held ---- */
+/* Checks the gradient in inputs 2 and following, and adds it. */
 leat_status leat_accumulator_add(leat_accumulator *a, leat_kernel *k) LEAT_MUST_CHECK;
-/* The mean or the sum becomes the outputs of k. Empties the accumulator if it succeeds. */
+/* Sets the outputs of k to the mean or the sum. Empties the accumulator on success. */
 leat_status leat_accumulator_give(leat_accumulator *a, leat_kernel *k) LEAT_MUST_CHECK;
 
 /* ---- accumulator_sparse.c ---- */

@@ -1,6 +1,6 @@
 /* accumulator_sparse.c -- sums of gradients that are rows of a larger tensor: values at indices of
- * dimension 0. Both lists of indices are taken to be in order and are merged as TensorFlow merges
- * them; a row's mean is over the gradients that had it. */
+ * dimension 0. Both lists of indices are assumed to be sorted and are merged as in TensorFlow; a
+ * row's mean is over the gradients that had this row. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@ typedef struct rows {
     int64_t n;
 } rows;
 
-/* ---- Does a gradient fit? ---- */
+/* ---- Checking a gradient ---- */
 
 static leat_status check_known_shape(const leat_shape *want, const leat_tensor *got)
 {
@@ -96,7 +96,7 @@ static void first_rows(leat_accumulator *a, const rows *r)
     set_rows(a, indices, counts, leat_tensor_ref(r->values));
 }
 
-/* A row of the sum to be: row i of what there is, row j of the gradient, or both (-1: not). */
+/* A row of the new sum: row i of the old sum, row j of the gradient, or both (-1: not). */
 typedef struct merged {
     int64_t i, j;
 } merged;
@@ -113,7 +113,7 @@ static int64_t merge(const leat_accumulator *a, const rows *r, merged *out)
     return n;
 }
 
-/* No row is new: they are added to those there are. */
+/* There are no new rows: the gradient's are added to existing ones. */
 static void add_known(leat_accumulator *a, const rows *r, const merged *m, int64_t n, int64_t each)
 {
     leat_update_fn add = leat_update_of(a->dtype, LEAT_UPDATE_ADD);
@@ -176,7 +176,7 @@ leat_status leat_accumulator_add_rows(leat_accumulator *a, leat_kernel *k)
     return s;
 }
 
-/* ---- Giving ---- */
+/* ---- Taking ---- */
 
 static leat_status mean(leat_accumulator *a, leat_kernel *k)
 {

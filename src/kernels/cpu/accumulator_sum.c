@@ -6,7 +6,7 @@
 
 void leat_divide(leat_dtype t, void *p, int64_t n, int32_t by)
 {
-    /* To multiply is faster, and by the inverse of a power of two gives the same. */
+    /* A multiplication is faster, and by the inverse of a power of two gives the same result. */
     bool inverse = (by & (by - 1)) == 0 && (t == LEAT_FLOAT || t == LEAT_DOUBLE);
     double x = inverse ? 1.0 / by : by;
     union {
@@ -42,7 +42,7 @@ typedef struct part_args {
 
 static void part(void *arg, int64_t begin, int64_t end)
 {
-    enum { BLOCK = 1024 }; /* what was added is at hand when it is divided */
+    enum { BLOCK = 1024 }; /* elements that are added and divided while they are in the cache */
     part_args *a = arg;
     for (int64_t i = begin; i < end; i += BLOCK) {
         int64_t n = end - i < BLOCK ? end - i : BLOCK;
@@ -78,7 +78,7 @@ static leat_status check_shape(const leat_accumulator *a, const leat_tensor *x)
     return NULL;
 }
 
-/* The sum, made safe to write to. */
+/* The sum, copied if it has another owner. */
 static leat_status own_sum(leat_accumulator *a, leat_kernel *k)
 {
     if (leat_tensor_sole(a->sum))
@@ -90,7 +90,7 @@ static leat_status own_sum(leat_accumulator *a, leat_kernel *k)
     return NULL;
 }
 
-/* The last gradient is added, and all divided by `by`. */
+/* Adds the last gradient and divides all by `by`. */
 static leat_status add_last(leat_accumulator *a, leat_kernel *k, int32_t by)
 {
     if (!a->last)

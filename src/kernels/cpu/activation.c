@@ -6,11 +6,11 @@
 #include "kernels/cpu/row2.h"
 #include "kernels/cpu/vmath.h"
 
-/* float's become vectors, double's are the C library's */
+/* The functions of float are vectorised, those of double are the C library's. */
 #define EXP_float(x) leat_expf(x)
 #define EXP_double(x) exp(x)
 
-/* softplus is x above and e^x below these, to the last bit */
+/* Above and below these, softplus is x and e^x to the last bit. */
 #define LOW_float (-13.942385f)
 #define LOW_double (-34.043653389117)
 
@@ -23,7 +23,7 @@
 #define EXPR1_softplus(T, x) ((x) > -LOW_##T ? (x) : (x) < LOW_##T ? EXP_##T(x) : log1p(EXP_##T(x)))
 #define EXPR1_softsign(T, x) ((x) / (fabs(x) + 1))
 
-/* Of dy and x; Elu's and Selu's of dy and y. */
+/* The gradients take dy and x; those of Elu and Selu take dy and y. */
 #define EXPR_relu6_grad(T, dy, x) (T)((dy) * (T)((x) > 0 && (x) < 6))
 #define EXPR_elu_grad(T, dy, y) ((y) < 0 ? ((y) + 1) * (dy) : (dy))
 #define EXPR_selu_grad(T, dy, y)                                                                   \
@@ -52,7 +52,7 @@ LEAT_Y_INTEGER(LEAT_ROW2_SLOW, relu6_grad)
 LEAT_ROW1_INIT(relu6, 0.25, LEAT_Y_REAL(LEAT_ROW1_ENTRY, relu6))
 LEAT_ROW2_INIT(relu6_grad, 0.3, NULL, LEAT_Y_REAL(LEAT_ROW2_ENTRY, relu6_grad))
 
-/* ---- LeakyRelu: has a number of its own ---- */
+/* ---- LeakyRelu, which has the attribute alpha ---- */
 
 /* y[i] is f(a[i], x[i]): a where x is above 0, else alpha times a; of LeakyRelu a is x. */
 #define LEAKY(name, dtype, T)                                                                      \
@@ -71,7 +71,7 @@ static leat_status leaky_init(const leat_node *n, void *state)
     double *alpha = state;
     leat_dtype t = leat_node_type(n, "T");
     *alpha = leat_node_float(n, "alpha");
-    if (t == LEAT_HALF) /* alpha is of type T */
+    if (t == LEAT_HALF) /* alpha is rounded to type T */
         *alpha = leat_half_to_float(leat_half_from_float((float)*alpha));
     else if (t == LEAT_BFLOAT16)
         *alpha = leat_bfloat16_to_float(leat_bfloat16_from_float((float)*alpha));

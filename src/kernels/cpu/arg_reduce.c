@@ -1,5 +1,5 @@
-/* arg_reduce.c -- ArgMax and ArgMin: x seen as (outer, along, inner). The first of equals wins; a
- * NaN compares with nothing, and so wins only if all are NaN. */
+/* arg_reduce.c -- ArgMax and ArgMin: x is (outer, along, inner). Of equal elements the first is
+ * taken; a NaN is taken only if all are NaN, since comparisons with it are false. */
 #include "kernels/cpu/arith.h"
 #include "kernels/cpu/reduce.h"
 
@@ -13,7 +13,7 @@ typedef struct arg_args {
 
 enum { TILE = 512, LONG = 48 };
 
-/* best and at: the best so far of each column, and its row. */
+/* best and at: the best element so far of each column, and its row. */
 #define ARG_TILE(name, dtype, T)                                                                   \
     static void tile_##T(const T *x, int64_t along, int64_t ld, int64_t w, bool least,             \
                          int64_t *restrict at)                                                     \
@@ -25,7 +25,8 @@ enum { TILE = 512, LONG = 48 };
             const T *row = x + r * ld;                                                             \
             for (int64_t i = 0; i < w; i++) {                                                      \
                 const bool better = least ? row[i] < best[i] : row[i] > best[i];                   \
-                const bool first = best[i] != best[i] && row[i] == row[i]; /* NaN until now */     \
+                const bool first =                                                                 \
+                    best[i] != best[i] && row[i] == row[i]; /* only NaN until now */               \
                 best[i] = better || first ? row[i] : best[i];                                      \
                 at[i] = better || first ? r : at[i];                                               \
             }                                                                                      \
@@ -33,7 +34,7 @@ enum { TILE = 512, LONG = 48 };
     }
 LEAT_Y_REAL(ARG_TILE, )
 
-/* One row: in a long one, the greatest is found first, then where it is. */
+/* For one row: if it is long, finds the greatest element first, then its index. */
 #define ARG_ROW(name, dtype, T)                                                                    \
     static int64_t row_##T(const T *x, int64_t n, bool least, leat_reduce_fn fn)                   \
     {                                                                                              \
@@ -94,7 +95,7 @@ static void rows_part(void *arg, int64_t begin, int64_t end)
         tile_##T(AT(T, a->x) + o * a->along * a->inner + c, a->along, a->inner, w, a->least, at);  \
         break;
 
-/* Units: tiles of the columns of each outer. */
+/* A unit of work is a tile of the columns of one outer index. */
 static void part(void *arg, int64_t begin, int64_t end)
 {
     const arg_args *a = arg;

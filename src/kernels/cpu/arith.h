@@ -1,21 +1,11 @@
-/* arith.h -- how element-wise kernels are made: lists of types, arithmetic that wraps, loops that
- * the compiler may turn into vectors even where the output lies over an input.
- */
+/* arith.h -- helpers for element-wise kernels: lists of types, arithmetic that wraps. */
 #ifndef LEAT_KERNELS_CPU_ARITH_H
 #define LEAT_KERNELS_CPU_ARITH_H
 
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/level_rows.h"
 
-/* In front of a loop whose iterations are independent: element i of the output is written after
- * element i of the inputs was read, and nothing else is shared. */
-#if defined(__clang__)
-#pragma clang diagnostic ignored "-Wpass-failed" /* loops that call the C library stay loops */
-#define LEAT_SIMD _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define LEAT_SIMD _Pragma("GCC ivdep")
-#endif
-
-/* The type in which T's sums and products wrap without being undefined. */
+/* The type in which sums and products of T wrap without undefined behaviour. */
 #define LEAT_WIDE_float float
 #define LEAT_WIDE_double double
 #define LEAT_WIDE_int8_t uint32_t
@@ -28,7 +18,7 @@
 #define LEAT_WIDE_uint64_t uint64_t
 #define LEAT_WIDE(T) LEAT_WIDE_##T
 
-/* Lists of types that hand a name on: X(name, dtype, C type). */
+/* Lists of types with a name as argument: X(name, dtype, C type). */
 #define LEAT_Y_FLOAT(X, name) X(name, FLOAT, float) X(name, DOUBLE, double)
 #define LEAT_Y_INDEX(X, name) X(name, INT32, int32_t) X(name, INT64, int64_t)
 #define LEAT_Y_INTEGER(X, name)                                                                    \
@@ -43,13 +33,13 @@
 #define LEAT_Y_REAL(X, name) LEAT_Y_FLOAT(X, name) LEAT_Y_INTEGER(X, name)
 #define LEAT_Y_BOOL(X, name) X(name, BOOL, _Bool) /* bool is a macro */
 
-/* The types of a kernel's row for each of these lists; half and bfloat16 go by way of float. */
+/* The dtypes of each of these lists; half and bfloat16 are computed in float. */
 #define LEAT_ROW_FLOAT (LEAT_T(FLOAT) | LEAT_T(DOUBLE))
 #define LEAT_ROW_INDEX LEAT_TYPES_INDEX
 #define LEAT_ROW_INTEGER LEAT_TYPES_INTEGER
 #define LEAT_ROW_REAL (LEAT_ROW_FLOAT | LEAT_ROW_INTEGER)
 
-/* The dtype that a kernel computes in when a node asks for t. */
+/* The dtype in which a kernel computes for a node of dtype t. */
 static inline leat_dtype leat_compute_dtype(leat_dtype t)
 {
     return t == LEAT_HALF || t == LEAT_BFLOAT16 ? LEAT_FLOAT : t;

@@ -37,8 +37,8 @@ static leat_status assert_run(leat_kernel *k)
     return s;
 }
 
-/* How often a node has printed: a resource of the device, so that it counts on whatever else is
- * fetched. */
+/* How often a node has printed: a resource of the device, so that the count is kept when other
+ * fetches are run. */
 typedef struct count {
     leat_resource base;
     atomic_llong printed;
@@ -112,7 +112,8 @@ static leat_status print_v2_init(const leat_node *n, void *state)
 
 static leat_status append(const char *path, const char *text)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* texts do not mix */
+    /* Texts of several threads do not mix. */
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
     FILE *f = fopen(path, "a");
     bool ok = f && fputs(text, f) >= 0;

@@ -1,5 +1,5 @@
-/* bitwise.c -- the bits of integers. Shifts are by 0 to one less than the number of bits; others
- * are taken as the nearest of these. */
+/* bitwise.c -- bit operations of integers. Shift counts are limited to 0 and the number of bits
+ * less one. */
 #include "kernels/cpu/row1.h"
 #include "kernels/cpu/row2.h"
 

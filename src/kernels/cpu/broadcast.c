@@ -68,7 +68,7 @@ static leat_status tile(leat_kernel *k)
     leat_strides(&x->shape, from);
     leat_strides(&s, to);
     leat_move_begin(&m);
-    for (int d = 0; d < s.rank; d++) { /* the dim comes again and again */
+    for (int d = 0; d < s.rank; d++) { /* repeats the dimension */
         leat_move_dim(&m, leat_index_at(t, d), to[d] * x->shape.dim[d], 0);
         leat_move_dim(&m, x->shape.dim[d], to[d], from[d]);
     }
@@ -83,7 +83,7 @@ static void store(leat_tensor *t, int64_t i, int64_t v)
         AT(int64_t, t)[i] = v;
 }
 
-/* Dim i of n, counted from the back, in a shape that is filled up with ones in front. */
+/* Dimension i of n, counted from the back, in a shape that is padded with ones in front. */
 static int64_t from_back(const leat_tensor *s, int64_t i)
 {
     return i < s->count ? leat_index_at(s, s->count - 1 - i) : 1;
@@ -123,8 +123,8 @@ static leat_status broadcast_args(leat_kernel *k)
     return NULL;
 }
 
-/* Which axes to sum over to get from the common shape back to shape `which`; gives how many. Dims
- * that are 1 in both are among them, but not in shapes that are the same altogether. */
+/* The axes to sum over to get from the common shape back to shape `which`; gives their number.
+ * Dimensions that are 1 in both are included, unless the shapes are the same. */
 static int64_t reduced(const leat_tensor *const *s, int which, bool same, leat_tensor *r)
 {
     int64_t n = s[0]->count > s[1]->count ? s[0]->count : s[1]->count, found = 0;

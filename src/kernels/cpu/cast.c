@@ -1,8 +1,8 @@
 /* cast.c -- Cast between all pairs of real types, bools and complex numbers; Bitcast.
  *
- * Floats beyond an integer's range become what x86 makes of them, the least int32 or int64,
- * narrowed to the type at hand. half and bfloat16 go by way of float, a tile at a time; so do
- * complex numbers by way of their real parts.
+ * Floats beyond an integer's range are converted as x86 does, to the least int32 or int64, which is
+ * then narrowed. half and bfloat16 are converted to float first, a tile at a time; complex numbers
+ * to their real parts.
  */
 #include "core/half.h"
 #include "kernels/cpu/arith.h"
@@ -43,7 +43,7 @@ static inline uint64_t uint64_of(double x)
 #define TO_uint64_t(x) OF_LONG(uint64_t, x, uint64_of)
 #define TO__Bool(x) ((x) != 0)
 
-/* ---- All pairs of what is computed as itself, and bool ---- */
+/* ---- All pairs of types that are converted directly, and bool ---- */
 typedef void (*cast_fn)(const void *x, void *y, int64_t n);
 
 #define PAIR(S, dtype, D)                                                                          \
@@ -65,7 +65,7 @@ PAIRS(BOOL, _Bool)
 static const cast_fn casts[LEAT_UINT64 + 1][LEAT_UINT64 + 1] = {LEAT_X_REAL(PAIR_ENTRIES)
                                                                     PAIR_ENTRIES(BOOL, _Bool)};
 
-/* ---- Other types: to and from the type that they go by way of ---- */
+/* ---- Other types: to and from the type in between ---- */
 static leat_dtype plain(leat_dtype t)
 {
     switch (t) {
@@ -108,7 +108,7 @@ static void from_plain(leat_dtype t, const void *x, void *y, int64_t n)
             ((leat_complex128 *)y)[i] = (leat_complex128){((const double *)x)[i], 0};
 }
 
-/* Clears the low bits of each mantissa that the smaller type has no room for. */
+/* Clears the low bits of each mantissa that do not fit into the smaller type. */
 static void truncate_bits(leat_dtype t, leat_dtype to, void *x, int64_t n)
 {
     const int keep = to == LEAT_HALF ? 10 : to == LEAT_BFLOAT16 ? 7 : 23;
@@ -122,8 +122,8 @@ static void truncate_bits(leat_dtype t, leat_dtype to, void *x, int64_t n)
 /* ---- The kernel ---- */
 typedef struct cast_state {
     leat_dtype from, to;
-    cast_fn fn;    /* between the types that they go by way of */
-    bool truncate; /* mantissas, instead of rounding */
+    cast_fn fn;    /* between the types in between */
+    bool truncate; /* truncate mantissas instead of rounding */
     bool from_plain, to_plain;
 } cast_state;
 

@@ -58,7 +58,7 @@ LEAT_ROW2_INIT(not_equal, 0.3, NULL, EQUALITY(not_equal))
 LEAT_ROW2_INIT(and, 0.1, NULL, LEAT_Y_BOOL(LEAT_ROW2_ENTRY, and))
 LEAT_ROW2_INIT(or, 0.1, NULL, LEAT_Y_BOOL(LEAT_ROW2_ENTRY, or))
 
-/* With incompatible_shape_error false, shapes that do not fit are not equal, and that is all. */
+/* With incompatible_shape_error false, shapes that do not fit give "not equal" as a scalar. */
 static leat_status equality(leat_kernel *k)
 {
     const leat_node *n = leat_kernel_node(k);
@@ -83,7 +83,7 @@ typedef struct near_args {
     double tolerance;
 } near_args;
 
-/* A tolerance that is no number of an integer type becomes the nearest of 64 bits, then wraps. */
+/* A tolerance that an integer type cannot hold becomes the nearest int64, then wraps. */
 static int64_t whole(double x)
 {
     return x != x ? 0 : x >= 0x1p63 ? INT64_MAX : x <= -0x1p63 ? INT64_MIN : (int64_t)x;

@@ -1,6 +1,6 @@
 /* complex.h -- complex numbers in kernels: C's own types, which are laid out as leat_complex64 and
- * leat_complex128 are, and products without C's care for infinities, as TensorFlow computes them.
- */
+ * leat_complex128 are, and products without C's special treatment of infinities, as in
+ * TensorFlow. */
 #ifndef LEAT_KERNELS_CPU_COMPLEX_H
 #define LEAT_KERNELS_CPU_COMPLEX_H
 

@@ -1,5 +1,6 @@
 /* concat.c -- Concat, ConcatV2, Pack: each value is a matrix of (dims before the axis, the rest),
- * and rows of the output are rows of the values side by side. ConcatOffset says where. */
+ * and a row of the output is the concatenation of the values' rows. ConcatOffset gives the
+ * offsets. */
 #include <inttypes.h>
 
 #include "kernels/cpu/move.h"
@@ -31,7 +32,8 @@ static void rows_part(void *arg, int64_t begin, int64_t end)
 /* Writes the values into y, which has `rows` rows. */
 static leat_status join(concat_args *c)
 {
-    enum { LARGE = 1 << 16 }; /* bytes of a value from which the engine splits it itself */
+    /* Bytes of a value from which on the move engine splits it among threads. */
+    enum { LARGE = 1 << 16 };
     if (c->y->count == 0)
         return NULL;
     if (!leat_is_managed(c->y->dtype) &&

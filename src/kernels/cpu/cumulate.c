@@ -1,4 +1,4 @@
-/* cumulate.c -- Cumsum and Cumprod: x seen as (outer, along, inner), a row at a time. */
+/* cumulate.c -- Cumsum and Cumprod: x is (outer, along, inner), computed a row at a time. */
 #include "kernels/cpu/complex.h"
 
 typedef struct cumulate_state {
@@ -12,8 +12,8 @@ typedef struct cumulate_args {
     int64_t along, inner;
 } cumulate_args;
 
-/* For each outer: y's row r is its row before combined with x's row r (or r - 1 if exclusive); the
- * rows are taken from the end if reversed. */
+/* For each outer index: row r of y is its previous row combined with row r of x (r - 1 if
+ * exclusive); if reversed, rows are taken from the end. */
 #define CUMULATE(name, dtype, T)                                                                   \
     static inline T step_##T(bool product, T a, T b)                                               \
     {                                                                                              \

@@ -9,7 +9,7 @@
 #define EXPR_sub(T, x, y) (T)((LEAT_WIDE(T))(x) - (LEAT_WIDE(T))(y))
 #define EXPR_mul(T, x, y) (T)((LEAT_WIDE(T))(x) * (LEAT_WIDE(T))(y))
 #define EXPR_squared_difference(T, x, y) EXPR_mul(T, EXPR_sub(T, x, y), EXPR_sub(T, x, y))
-/* If the operands do not compare, the first, as in TensorFlow. */
+/* If the operands cannot be ordered (NaN), the result is the first, as in TensorFlow. */
 #define EXPR_maximum(T, x, y) ((x) < (y) ? (y) : (x))
 #define EXPR_minimum(T, x, y) ((y) < (x) ? (y) : (x))
 #define EXPR_real_div(T, x, y) ((x) / (y))
@@ -51,7 +51,7 @@ LEAT_Y_INTEGER(FLOOR_DIV, floor_div)
 LEAT_Y_INDEX(TRUNCATE_MOD, truncate_mod)
 LEAT_Y_INDEX(FLOOR_MOD, floor_mod)
 
-/* By squaring; wraps. */
+/* By repeated squaring; wraps. */
 #define INT_POW(name, dtype, T)                                                                    \
     static inline T name##_of_##T(T x, T y, bool *ok)                                              \
     {                                                                                              \
@@ -140,7 +140,7 @@ LEAT_ROW2_INIT(truncate_mod, 8, BY_ZERO, LEAT_Y_MOD(LEAT_ROW2_ENTRY, truncate_mo
 LEAT_ROW2_INIT(floor_div, 3, BY_ZERO, LEAT_Y_REAL(LEAT_ROW2_ENTRY, floor_div))
 LEAT_ROW2_INIT(truncate_div, 3, BY_ZERO, LEAT_Y_INTEGER(LEAT_ROW2_ENTRY, truncate_div))
 
-/* Quotients that are real for floats and whole, rounded toward zero, for integers. */
+/* Quotients that are exact for floats and rounded toward zero for integers. */
 LEAT_ROW2_INIT(div, 3, BY_ZERO,
                LEAT_Y_INTEGER(LEAT_ROW2_ENTRY, truncate_div)
                    LEAT_Y_FLOAT(LEAT_ROW2_ENTRY, real_div))

@@ -34,7 +34,7 @@ TWO(squared_difference, LEAT_ROW2_SLOW, 2)
 TWO(equal, LEAT_ROW2_BOOL, 0.6)
 TWO(not_equal, LEAT_ROW2_BOOL, 0.6)
 
-/* From an output y and its gradient dy, of the conjugate of y. */
+/* The gradient ops, from an output y and its gradient dy; they use the conjugate of y. */
 #define EXPR_reciprocal_grad(T, y, dy) leat_mul_##T(-conj(y), leat_mul_##T(dy, conj(y)))
 #define EXPR_sqrt_grad(T, y, dy) ((dy) / (2 * conj(y)))
 #define EXPR_rsqrt_grad(T, y, dy)                                                                  \

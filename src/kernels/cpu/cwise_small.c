@@ -1,9 +1,9 @@
-/* cwise_small.c -- the few functions of half and bfloat16 that come out otherwise by way of float.
- */
+/* cwise_small.c -- the few functions of half and bfloat16 whose results differ if they are computed
+ * in float. */
 #include "kernels/cpu/row1.h"
 #include "kernels/cpu/row2.h"
 
-/* Turns the sign, of zero, too. */
+/* Changes the sign, also of zero. */
 static void neg_bits(const void *x, void *y, int64_t n)
 {
     const uint16_t *a = x;

@@ -1,21 +1,23 @@
-/* cwise_tree.c -- see cwise_tree.h. What lies between the ops stays in the first cache. Each step
- * is the row function of the op's own kernel, so the values are those of the ops one by one. */
+/* cwise_tree.c -- see cwise_tree.h. Intermediate results stay in the first-level cache. Each step
+ * calls the row function of the op's own kernel, so the results are those of the single ops. */
 #include "kernels/cpu/cwise_tree.h"
 
 #include <stdlib.h>
 
 #include "core/alloc.h"
 
-enum { REGISTERS = 12 }; /* blocks that are alive at once, at most */
+/* Limit of blocks of intermediate results that are in use at the same time. */
+enum { REGISTERS = 12 };
 
 typedef struct leat_cwise_step {
     leat_rows rows;
-    const char *op, *name; /* of the node that it comes from */
-    int a, b;              /* operands: inputs, or n_args + a register */
-    int to;                /* register */
+    const char *op, *name; /* op and name of the original node */
+    int a, b;              /* operands: index of an input, or n_args + a register */
+    int to;                /* register of the result */
 } step;
 
-/* Results are used once, and in the order of a stack: the operands of a step are on top. */
+/* Registers are allocated like a stack: each result is used once, and the operands of a step are on
+ * top of the stack. */
 static leat_status place(leat_cwise_tree *t, int *home, int operand, int step, int *depth, int *out)
 {
     if (operand < t->n_args) {
@@ -51,7 +53,7 @@ static leat_status make_steps(leat_cwise_tree *t, const leat_node *n, int *home)
         LEAT_REQUIRE(a >= 0 && a < t->n_args + i && b < t->n_args + i &&
                          (b >= 0) == (s->rows.two.fn != NULL),
                      INVALID_ARGUMENT, "Element-wise step %d has the wrong operands", i);
-        /* The second operand was computed last: it is on top. */
+        /* The second operand was computed last, so it is on top. */
         if (b >= 0)
             LEAT_TRY(place(t, home, (int)b, i, &depth, &s->b));
         LEAT_TRY(place(t, home, (int)a, i, &depth, &s->a));
@@ -129,7 +131,7 @@ void leat_cwise_block(const leat_cwise_tree *t, const leat_entry *in, int64_t at
     }
 }
 
-/* b is NULL for ops of one operand. The result may be there even after an error. */
+/* b is NULL for ops of one operand. Even after an error, the result may have been allocated. */
 static leat_status step_run(leat_kernel *k, const step *s, const leat_tensor *a,
                             const leat_tensor *b, leat_tensor **out)
 {

@@ -13,11 +13,11 @@
 #define EXPR1_fabs(T, x) fabs(x)
 #define EXPR1_int_abs(T, x) ((x) < 0 ? EXPR1_neg(T, x) : (x))
 #define EXPR1_same(T, x) (x)
-/* Halves go to the even neighbour. What is rounded up to 0 is not -0. */
+/* Rounds halves to even. A negative number that is rounded to 0 becomes 0, not -0. */
 #define EXPR1_round(T, x) (rint(x) + ((x) == 0 ? (x) : 0))
 #define EXPR1_reciprocal(T, x) (1 / (x))
 #define EXPR1_rsqrt(T, x) (1 / sqrt(x))
-/* float's become vectors, double's are the C library's */
+/* The functions of float are vectorised, those of double are the C library's. */
 #define EXP_float(x) leat_expf(x)
 #define EXP_double(x) exp(x)
 #define LOG_float(x) leat_logf(x)
@@ -38,12 +38,6 @@ LEAT_Y_FLOAT(LEAT_ROW1_SAME, fabs)
 LEAT_Y_INTEGER(LEAT_ROW1_SAME, int_abs)
 LEAT_Y_INTEGER(LEAT_ROW1_SAME, same)
 LEAT_Y_FLOAT(LEAT_ROW1_SAME, round)
-LEAT_Y_FLOAT(LEAT_ROW1_SAME, reciprocal)
-LEAT_Y_FLOAT(LEAT_ROW1_SAME, rsqrt)
-LEAT_Y_FLOAT(LEAT_ROW1_SAME, sigmoid)
-LEAT_Y_FLOAT(LEAT_ROW1_SAME, exp)
-LEAT_Y_FLOAT(LEAT_ROW1_SAME, log)
-LEAT_Y_FLOAT(LEAT_ROW1_SAME, tanh)
 LEAT_Y_FLOAT(LEAT_ROW1_BOOL, is_nan)
 LEAT_Y_FLOAT(LEAT_ROW1_BOOL, is_inf)
 LEAT_Y_FLOAT(LEAT_ROW1_BOOL, is_finite)
@@ -91,12 +85,17 @@ LEAT_ROW1_INIT(abs, 0.3,
                LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, fabs) LEAT_Y_INTEGER(LEAT_ROW1_ENTRY, int_abs))
 LEAT_ROW1_INIT(round, 0.3,
                LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, round) LEAT_Y_INTEGER(LEAT_ROW1_ENTRY, same))
-LEAT_ROW1_INIT(reciprocal, 0.5, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, reciprocal))
-LEAT_ROW1_INIT(rsqrt, 1, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, rsqrt))
-LEAT_ROW1_INIT(sigmoid, 1.5, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, sigmoid))
-LEAT_ROW1_INIT(exp, 1, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, exp))
-LEAT_ROW1_INIT(log, 1, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, log))
-LEAT_ROW1_INIT(tanh, 2, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, tanh))
+/* For float and double: defines the functions of an expression, with the estimated cost of an
+ * element in ns. */
+#define FLOATING(name, ns)                                                                         \
+    LEAT_Y_FLOAT(LEAT_ROW1_SAME, name)                                                             \
+    LEAT_ROW1_INIT(name, ns, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, name))
+FLOATING(reciprocal, 0.5)
+FLOATING(rsqrt, 1)
+FLOATING(sigmoid, 1.5)
+FLOATING(exp, 1)
+FLOATING(log, 1)
+FLOATING(tanh, 2)
 LEAT_ROW1_INIT(is_nan, 0.3, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, is_nan))
 LEAT_ROW1_INIT(is_inf, 0.3, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, is_inf))
 LEAT_ROW1_INIT(is_finite, 0.3, LEAT_Y_FLOAT(LEAT_ROW1_ENTRY, is_finite))

@@ -116,12 +116,12 @@ static leat_status matrix_set_diag(leat_kernel *k)
     return move_diagonals(k, x->dtype, d->count / n, n, rows, cols, y->data, d->data, true);
 }
 
-/* ---- MatrixBandPart: what is further from the diagonal becomes zero ---- */
+/* ---- MatrixBandPart: sets elements outside the band to zero ---- */
 
 typedef struct band_args {
     const leat_tensor *x;
     leat_tensor *y;
-    int64_t rows, cols, lower, upper; /* below 0: all */
+    int64_t rows, cols, lower, upper; /* lower and upper below 0: no limit */
 } band_args;
 
 static void band_part(void *arg, int64_t begin, int64_t end)

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE /* sincosf */
 #include "kernels/cpu/distributions.h"
 
-/* ---- Bits put behind the point of a number in [1, 2) ---- */
+/* ---- Random bits as the fraction of a number in [1, 2) ---- */
 
 static float uniform_float(uint32_t x)
 {
@@ -32,13 +32,13 @@ static leat_bfloat16 uniform_bfloat16(uint32_t x)
     return leat_bfloat16_from_float(leat_bfloat16_to_float(h) - 1.0f);
 }
 
-/* ---- Two uniform numbers made into two normal ones ---- */
+/* ---- Box-Muller: two uniform numbers give two normal ones ---- */
 
 static void box_muller_float(uint32_t x0, uint32_t x1, float out[2])
 {
     float u1 = uniform_float(x0);
     if (u1 < 1.0e-7f)
-        u1 = 1.0e-7f; /* nothing too small for the logarithm */
+        u1 = 1.0e-7f; /* a lower bound for the logarithm */
     float angle = (float)(2.0f * M_PI * uniform_float(x1)), radius = sqrtf(-2.0f * logf(u1));
     sincosf(angle, &out[0], &out[1]);
     out[0] *= radius;
@@ -109,7 +109,7 @@ static void make_int64(const leat_distribution *d, leat_philox *p, void *out)
             ((T *)out)[i + 1] = from(f[1]);                                                        \
         }                                                                                          \
     }                                                                                              \
-    /* What is two or more away from zero is made anew. */                                         \
+    /* Numbers that are two or more standard deviations from zero are drawn again. */              \
     static void make_truncated_##name(const leat_distribution *d, leat_philox *p, void *out)       \
     {                                                                                              \
         leat_philox_single s = {.gen = p, .used = 4};                                              \
@@ -153,7 +153,7 @@ leat_distribution leat_distribution_of(leat_distribution_kind kind, leat_dtype t
         [LEAT_FLOAT] = {make_##name##_float, 4, stride, ns},                                       \
         [LEAT_DOUBLE] = {make_##name##_double, 2, (stride + 1) / 2, ns},                           \
     }
-    /* Of a stream, 256 numbers are set aside for each truncated one. */
+    /* For each truncated normal number, 256 numbers of the stream are reserved. */
     static const leat_distribution table[][LEAT_UINT64 + 1] = {
         [LEAT_UNIFORM] = ROW(uniform, 15, 1),
         [LEAT_NORMAL] = ROW(normal, 60, 1),

@@ -1,5 +1,5 @@
-/* fused_cwise.c -- _FusedCwise: a tree of element-wise ops, block by block. Where shapes turn out
- * to need more than repeating single elements, the steps run one after the other. */
+/* fused_cwise.c -- _FusedCwise: a tree of element-wise ops, computed block by block. If shapes turn
+ * out to need more broadcasting than single elements, the steps run one after another. */
 #include "kernels/cpu/cwise_tree.h"
 
 static leat_status init(const leat_node *n, void *state)
@@ -28,7 +28,7 @@ static void blocks(void *arg, int64_t begin, int64_t end)
     }
 }
 
-/* The input that has the output's shape, if the others have it, too, or one element. */
+/* The input that has the output's shape, if each other input has it, too, or has one element. */
 static int widest_of(leat_kernel *k, int n)
 {
     int widest = 0;

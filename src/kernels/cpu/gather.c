@@ -11,7 +11,7 @@ typedef struct gather_args {
     const leat_tensor *params, *indices;
     leat_tensor *y;
     int64_t outer, dim, picks;
-    size_t bytes; /* of inner elements */
+    size_t bytes; /* bytes of `inner` elements */
 } gather_args;
 
 #define GATHER(I)                                                                                  \
@@ -40,7 +40,7 @@ typedef struct gather_args {
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
-    /* The first index that is not below dim, or -1. */                                            \
+    /* The first index that is not in [0, dim), or -1. */                                          \
     static int64_t bad_##I(const I *index, int64_t n, int64_t dim)                                 \
     {                                                                                              \
         bool bad = false;                                                                          \
@@ -109,7 +109,7 @@ static leat_status check_batch(const leat_shape *p, const leat_shape *ix, int64_
     return NULL;
 }
 
-/* after_batch: the axis is the first one behind the batch's. */
+/* after_batch: the axis is the first one after the batch dimensions. */
 static leat_status gather(leat_kernel *k, const leat_tensor *params, bool after_batch)
 {
     gather_args g = {.params = params, .indices = leat_kernel_in(k, 1)};
@@ -151,7 +151,8 @@ static leat_status gather_run(leat_kernel *k)
     return gather(k, leat_kernel_in(k, 0), false);
 }
 
-/* The lock is held meanwhile: were the value shared instead, a writer would copy all of it. */
+/* The lock is held while rows are copied: if the value were shared instead, a writer would have to
+ * copy all of it. */
 static leat_status resource_gather_run(leat_kernel *k)
 {
     leat_variable *v;

@@ -9,10 +9,10 @@
 typedef struct gather_args {
     const leat_tensor *params, *indices;
     leat_tensor *y;
-    int64_t depth, inner; /* numbers in a place; elements at it */
+    int64_t depth, inner; /* numbers in an index; elements at an index */
 } gather_args;
 
-/* Where place i is, in slices of inner elements: -1 if it is nowhere. */
+/* The position of index i in units of `inner` elements; -1 if it is out of bounds. */
 static int64_t place(const gather_args *g, int64_t i)
 {
     int64_t at = 0;
@@ -131,7 +131,7 @@ static leat_status check_scatter(const leat_tensor *indices, const leat_tensor *
     return NULL;
 }
 
-/* The sum of strings is what they are one after the other. */
+/* The sum of strings is their concatenation. */
 static leat_status append(leat_string *to, const leat_string *s)
 {
     if (s->size == 0)
@@ -179,7 +179,7 @@ static leat_status scatter_nd(leat_kernel *k)
                                    : leat_scatter_nd(y, indices, updates, LEAT_UPDATE_ADD);
 }
 
-/* Into input 0's memory if nobody else needs it, else into a copy. */
+/* The output uses input 0's memory if it has no other user, else it is a copy. */
 static leat_status scatter_into(leat_kernel *k, leat_update_op op)
 {
     const leat_tensor *x = leat_kernel_in(k, 0);

@@ -1,9 +1,9 @@
-/* gemm.h -- products of matrices: C = op(A) op(B), row-major, with what follows them in a graph.
+/* gemm.h -- products of matrices: C = op(A) op(B), row-major, with an epilogue (bias, activation).
  *
- * op(A) is m by k, op(B) is k by n; a stored matrix of r rows and c columns has its rows ld
- * apart, ld >= c. C overlaps neither A nor B. An element's terms are added in an order that
- * depends on m, n, k and the transposes alone, never on the threads. Steady state allocates
- * nothing: packed copies live in memory that each thread keeps, some MB at most.
+ * op(A) is m by k, op(B) is k by n; a stored matrix of r rows and c columns has its rows ld apart,
+ * ld >= c. C overlaps neither A nor B. An element's terms are added in an order that depends on m,
+ * n, k and the transposes alone, never on the threads. Steady state allocates nothing: packed
+ * copies live in memory that each thread keeps, some MB at most.
  */
 #ifndef LEAT_KERNELS_CPU_GEMM_H
 #define LEAT_KERNELS_CPU_GEMM_H
@@ -13,32 +13,34 @@
 
 typedef enum leat_gemm_op {
     LEAT_GEMM_N = 0, /* as stored */
-    LEAT_GEMM_T = 1, /* transposed; so true and false do as well */
+    LEAT_GEMM_T = 1, /* transposed; the values of N and T are those of false and true */
     LEAT_GEMM_H = 2, /* transposed and conjugated; T for real types */
 } leat_gemm_op;
 
 typedef enum leat_gemm_act { LEAT_GEMM_LINEAR = 0, LEAT_GEMM_RELU, LEAT_GEMM_RELU6 } leat_gemm_act;
 
-/* What is done to C while it is at hand, in this order. All zero: C is the product. */
+/* The epilogue: what is done to elements of C while they are in registers or cache, in this order.
+ * All zero: C is the product. */
 typedef struct leat_gemm_epilogue {
     bool accumulate;   /* C += the product */
     const void *bias;  /* n elements of C's type, added to each row; NULL: none */
     leat_gemm_act act; /* NaN stays NaN; real types only */
-    /* Called on pieces of rows when they are final, from any thread: C[row, col .. col + n).
-     * NULL: none. */
+    /* Called on parts of rows when they are final, from any thread: C[row, col .. col + n). NULL:
+     * none. */
     void (*row_fn)(void *arg, int64_t row, int64_t col, void *c, int64_t n);
     void *arg;
 } leat_gemm_epilogue;
 
-/* pool and e may be NULL. m, n or k may be 0; without k the product is zeros. */
+/* pool and e may be NULL. m, n or k may be 0; if k is 0 the product is zeros. */
 void leat_gemm_f32(leat_pool *pool, leat_gemm_op ta, leat_gemm_op tb, int64_t m, int64_t n,
                    int64_t k, const float *a, int64_t lda, const float *b, int64_t ldb, float *c,
                    int64_t ldc, const leat_gemm_epilogue *e);
 void leat_gemm_f64(leat_pool *pool, leat_gemm_op ta, leat_gemm_op tb, int64_t m, int64_t n,
                    int64_t k, const double *a, int64_t lda, const double *b, int64_t ldb, double *c,
                    int64_t ldc, const leat_gemm_epilogue *e);
-/* Any type that MatMul takes: the two above; int32 and int64 (which wrap), complex64, complex128,
- * half and bfloat16 (summed in float) by plain loops. False for other types: nothing is done. */
+/* For all types that MatMul takes: the two above; int32 and int64 (which wrap), complex64,
+ * complex128, half and bfloat16 (summed in float) by plain loops. False for other types: nothing is
+ * done. */
 bool leat_gemm(leat_dtype t, leat_pool *pool, leat_gemm_op ta, leat_gemm_op tb, int64_t m,
                int64_t n, int64_t k, const void *a, int64_t lda, const void *b, int64_t ldb,
                void *c, int64_t ldc, const leat_gemm_epilogue *e);

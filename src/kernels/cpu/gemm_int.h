@@ -1,4 +1,4 @@
-/* gemm_int.h -- between the files of gemm. */
+/* gemm_int.h -- shared by the files of gemm. */
 #ifndef LEAT_KERNELS_CPU_GEMM_INT_H
 #define LEAT_KERNELS_CPU_GEMM_INT_H
 
@@ -15,7 +15,7 @@ typedef struct leat_gemm_call {
 } leat_gemm_call;
 
 /* Memory for copies of A and B, kept by each thread until it ends: at least size bytes, or NULL;
- * valid until this thread asks again. */
+ * valid until the next call by the same thread. */
 enum { SCRATCH_A, SCRATCH_B, SCRATCHES };
 void *leat_gemm_scratch(int which, size_t size);
 
@@ -23,8 +23,9 @@ void *leat_gemm_scratch(int which, size_t size);
 void leat_gemm_transpose_f32(float *to, int64_t ld_to, const float *from, int64_t ld_from,
                              int64_t rows, int64_t cols);
 
-/* If A is mostly zeros and it is faster so: the product with the same bits as gemm.c's, which sums
- * blocks of k of this depth. False: nothing was done. */
+/* If A is mostly zeros and it is faster: computes the product with the same bits as gemm.c, which
+ * sums blocks of k of this depth. False: nothing was done. */
+extern const bool leat_gemm_sparse_built; /* False: this level has no such products. */
 bool leat_gemm_sparse_f32(leat_pool *pool, int threads, const leat_gemm_call *g, int64_t depth);
 
 static inline int64_t ceil_div(int64_t a, int64_t b)
@@ -32,7 +33,8 @@ static inline int64_t ceil_div(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-/* Where piece i begins if n is cut into `of` pieces as equal as can be, the larger ones first. */
+/* The start of piece i if n is divided into `of` pieces of sizes as equal as possible, the larger
+ * ones first. */
 static inline int64_t part(int64_t n, int64_t i, int64_t of)
 {
     return i == of ? n : i ? n / of * i + (i < n % of ? i : n % of) : 0;

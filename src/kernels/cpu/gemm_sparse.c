@@ -1,11 +1,11 @@
 /* gemm_sparse.c -- products of floats whose left matrix is mostly zeros: images of digits, rows
- * with a single one, bags of words. Terms with a zero are not computed at all; the others are
- * added in the order in which gemm.c adds them, so that the result has the same bits. (For that, B
- * must be finite: zero times infinity is not zero.)
+ * with a single one, bags of words. Terms with a zero are not computed at all; the others are added
+ * in the order in which gemm.c adds them, so that the result has the same bits. (For that, B must
+ * be finite: zero times infinity is not zero.)
  *
- * The elements of op(A) that are not zero are written down row by row; a row of C is then a sum of
- * rows of B, held in registers: so many columns at a time that those of B stay near while the rows
- * of A pass by.
+ * The elements of op(A) that are not zero are listed row by row; a row of C is then a sum of rows
+ * of B, held in registers: computed for so many columns at a time that those of B stay in the cache
+ * for all rows of A.
  */
 #include "kernels/cpu/gemm_int.h"
 
@@ -13,33 +13,38 @@
 #include <immintrin.h>
 #include <pthread.h>
 
+const bool leat_gemm_sparse_built = true;
+
 enum {
     LANES = 8,
-    MOST_VECTORS = 13,  /* of a row of C in registers: leaves some for A, B and a mask */
-    LEAST_COLUMNS = 32, /* of C, for it to be worth the writing down */
-    LEAST_SIZE = 4096,  /* of A */
-    SHARE = 4,          /* one element of A in so many may be other than zero */
-    PROBES = 64,        /* vectors of A that are looked at before A is read */
-    STRIP = 32,         /* columns of a transposed A that are turned into rows at a time */
+    /* Vectors of a row of C in registers: leaves some registers for A, B and a mask. */
+    MOST_VECTORS = 13,
+    LEAST_COLUMNS = 32, /* columns of C from which on listing pays */
+    LEAST_SIZE = 4096,  /* elements of A from which on listing pays */
+    SHARE = 4,          /* at most one element of A in so many may be nonzero */
+    PROBES = 64,        /* vectors of A that are sampled before all of A is read */
+    STRIP = 32,         /* columns of a transposed A that are converted to rows at a time */
 };
 
-/* The elements of op(A) that are not zero. Of row r and block b of k: the ones from
- * from[r * blocks + b] until the next block's first. */
+/* The nonzero elements of op(A). Those of row r and block b of k are from from[r * blocks + b] to
+ * the start of the next block. */
 typedef struct elements {
     float *x;
-    int32_t *at; /* k of each */
+    int32_t *at; /* index k of each element */
     int32_t *from;
     int64_t count;
 } elements;
 
 typedef struct job {
     const leat_gemm_call *g;
-    int64_t depth, blocks;     /* k is cut into so many blocks of this depth */
-    int64_t chunks, row_tasks; /* C is cut into so many pieces of columns and of rows */
+    int64_t depth, blocks; /* k is divided into `blocks` blocks of `depth` */
+    /* C is divided into `chunks` pieces of columns and `row_tasks` of rows. */
+    int64_t chunks, row_tasks;
     elements e;
 } job;
 
-/* Byte i of front[mask]: the lane that comes to place i when the mask's lanes close ranks. */
+/* Byte i of front[mask]: the lane that moves to position i when the mask's lanes are compacted to
+ * the front. */
 static uint64_t front[1 << LANES];
 static pthread_once_t front_once = PTHREAD_ONCE_INIT;
 
@@ -57,7 +62,7 @@ static inline __m256i first_lanes(int w)
     return _mm256_loadu_si256((const __m256i_u *)(some + LANES - w));
 }
 
-/* In pieces: a store with a mask takes some processors as long as a dozen others. */
+/* In pieces, because a masked store takes some processors as long as a dozen plain stores. */
 static inline void store_some(float *p, __m256 v, int w)
 {
     __m128 t = _mm256_castps256_ps128(v);
@@ -79,7 +84,7 @@ static inline void store_some(float *p, __m256 v, int w)
         _mm_store_ss(p, t);
 }
 
-/* A mask of lanes; NaN is not zero. */
+/* The mask of nonzero lanes; NaN is not zero. */
 static inline int not_zero(__m256 v)
 {
     return _mm256_movemask_ps(_mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_NEQ_UQ));
@@ -94,13 +99,14 @@ static bool looks_sparse(const leat_gemm_call *g)
         const int64_t row = rows * i / PROBES, col = (cols - LANES) * (i * 37 % PROBES) / PROBES;
         found += __builtin_popcount(not_zero(_mm256_loadu_ps(a + row * g->lda + col)));
     }
-    return 4 * SHARE * found < 5 * PROBES * LANES; /* a quarter more than may be: it is a guess */
+    /* a quarter more than the limit, because it is an estimate. */
+    return 4 * SHARE * found < 5 * PROBES * LANES;
 }
 
 static bool is_finite(const float *b, int64_t ld, int64_t rows, int64_t cols)
 {
     const __m256 zero = _mm256_setzero_ps();
-    __m256 sum[4] = {zero, zero, zero, zero}; /* NaN as soon as something was not finite */
+    __m256 sum[4] = {zero, zero, zero, zero}; /* becomes NaN if an element is not finite */
     for (int64_t r = 0; r < rows; r++, b += ld) {
         int64_t c = 0;
         for (; c + 4 * LANES <= cols; c += 4 * LANES)
@@ -115,7 +121,7 @@ static bool is_finite(const float *b, int64_t ld, int64_t rows, int64_t cols)
     return _mm256_movemask_ps(_mm256_cmp_ps(sum[0], sum[0], _CMP_UNORD_Q)) == 0;
 }
 
-/* Appends what is not zero of a[0 .. n), whose first element has this k. Writes up to LANES
+/* Appends the nonzero elements of a[0 .. n), whose first element has index k. May write up to LANES
  * elements too many. */
 static void append(elements *e, const float *a, int64_t n, int64_t k)
 {
@@ -135,7 +141,7 @@ static void append(elements *e, const float *a, int64_t n, int64_t k)
     e->count = count;
 }
 
-/* Writes down the elements of A; false if there are too many, or no memory for them. */
+/* Lists the elements of A; false if there are too many, or no memory for them. */
 static bool write_down(job *j)
 {
     const leat_gemm_call *g = j->g;
@@ -174,7 +180,7 @@ static bool write_down(job *j)
 #define LOAD(p)                                                                                    \
     (v < nv - 1 ? _mm256_loadu_ps((p) + v * LANES) : _mm256_maskload_ps((p) + v * LANES, lanes))
 
-/* The sum of rows of b, nv vectors of each of which the last one counts in these lanes. */
+/* The sum of rows of b: nv vectors of each, the last one with a mask of lanes. */
 static inline __attribute__((always_inline)) void sum_rows(const int nv, __m256 *acc,
                                                            const elements *e, const int32_t *from,
                                                            const float *b, int64_t ldb,
@@ -230,7 +236,7 @@ static void (*const make_row_of[])(const job *, int64_t, int64_t, int) = { /* ve
 /* clang-format on */
 #undef MAKE_ROW
 
-/* Threads take turns, so the next task is likely to have the same columns. */
+/* Threads take tasks in turn, so a thread's next task is likely to have the same columns. */
 static void tasks(void *arg, int64_t begin, int64_t end)
 {
     const job *j = arg;
@@ -251,7 +257,7 @@ static void tasks(void *arg, int64_t begin, int64_t end)
 
 bool leat_gemm_sparse_f32(leat_pool *pool, int threads, const leat_gemm_call *g, int64_t depth)
 {
-    enum { EACH = 4 }; /* tasks a thread: cores are not equally fast at all times */
+    enum { EACH = 4 }; /* tasks per thread: cores are not equally fast at all times */
     const double ns_per_term = 0.06;
     if (g->tb || g->n < LEAST_COLUMNS || g->m * g->k < LEAST_SIZE || g->m * g->k > INT32_MAX ||
         (g->ta ? g->m : g->k) < LANES || !looks_sparse(g))
@@ -271,6 +277,8 @@ bool leat_gemm_sparse_f32(leat_pool *pool, int threads, const leat_gemm_call *g,
     return true;
 }
 #else
+const bool leat_gemm_sparse_built = false;
+
 bool leat_gemm_sparse_f32(leat_pool *pool, int threads, const leat_gemm_call *g, int64_t depth)
 {
     return false;

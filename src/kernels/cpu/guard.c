@@ -1,5 +1,5 @@
-/* guard.c -- StopGradient and others that pass on what comes; CheckNumerics, EnsureShape; DeepCopy.
- */
+/* guard.c -- StopGradient and other ops whose output is their input; CheckNumerics, EnsureShape;
+ * DeepCopy. */
 #include "kernels/cpu/move.h"
 
 static leat_status pass(leat_kernel *k)

@@ -50,7 +50,7 @@ static leat_status bucketize_init(const leat_node *n, void *state)
     return NULL;
 }
 
-/* How many boundaries are not above v; they are floats to TensorFlow. */
+/* The number of boundaries that are not above v; TensorFlow's boundaries are floats. */
 static int32_t bucket(const double *b, int n, double v)
 {
     int lo = 0, hi = n;

@@ -25,7 +25,7 @@
 #undef CONJ
 #undef REAL
 
-/* n numbers from and to the doubles, or pairs of doubles, that are computed with. */
+/* Converts n numbers from and to the doubles, or pairs of doubles, in which the kernel computes. */
 static void widen(const leat_tensor *t, int64_t from, int64_t n, void *out)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -64,7 +64,7 @@ static leat_status scratch(leat_kernel *k, int64_t n, leat_tensor **out)
     return leat_kernel_temp(k, LEAT_COMPLEX128, &s, out);
 }
 
-/* What is below the diagonal of r, where the reflections were, is 0. */
+/* Sets the elements below the diagonal of r, which held the reflections, to 0. */
 static void upper(void *a, int64_t m, int64_t n, bool complex_numbers)
 {
     for (int64_t i = 0; i < m; i++) {

@@ -1,6 +1,7 @@
 /* lookup.c -- tables from keys (int32, int64, strings) to values: HashTable, which is filled once,
- * MutableHashTable and MutableHashTableOfTensors; finding, inserting, taking out and in.
- * MutableDenseHashTable goes through here, too, but keeps its pairs in lookup_dense.c. */
+ * MutableHashTable and MutableHashTableOfTensors; finding, inserting, removing, exporting and
+ * importing. MutableDenseHashTable uses these kernels, too, but stores its pairs in
+ * lookup_dense.c. */
 #include "kernels/cpu/lookup.h"
 
 #include <pthread.h>
@@ -13,14 +14,14 @@
 
 typedef struct table {
     leat_resource base;
-    pthread_mutex_t lock; /* guards values and filled; innermost */
+    pthread_mutex_t lock; /* guards values and filled; no other lock is taken under it */
     char *name;
     leat_dtype key_type, value_type;
-    leat_shape value_shape; /* a scalar's, but for tables of tensors */
+    leat_shape value_shape; /* a scalar's, except for tables of tensors */
     leat_map values;        /* key -> row */
-    bool once;              /* filled once and for all, */
-    bool filled;            /* which has happened */
-    leat_dense *dense;      /* holds the pairs instead of values; or NULL */
+    bool once;              /* the table can be filled only once */
+    bool filled;            /* the table was filled */
+    leat_dense *dense;      /* stores the pairs if not NULL; then values is not used */
 } table;
 
 typedef struct row {
@@ -99,7 +100,7 @@ static leat_status make_run(leat_kernel *k)
     return leat_resource_op_run(k, &maker);
 }
 
-/* ---- What ops on a table share ---- */
+/* ---- Shared by ops on tables ---- */
 
 /* Key i of a tensor, as bytes. */
 static const void *key_at(const leat_tensor *keys, int64_t i, size_t *n)
@@ -113,7 +114,7 @@ static const void *key_at(const leat_tensor *keys, int64_t i, size_t *n)
     return (const char *)keys->data + (size_t)i * *n;
 }
 
-/* The shape of values for these keys: theirs, then a value's. */
+/* The shape of the values of these keys: that of the keys, then that of a value. */
 static leat_status values_shape(const table *t, const leat_shape *keys, leat_shape *out)
 {
     LEAT_REQUIRE(keys->rank + t->value_shape.rank <= LEAT_MAX_RANK, INVALID_ARGUMENT,
@@ -124,7 +125,7 @@ static leat_status values_shape(const table *t, const leat_shape *keys, leat_sha
     return NULL;
 }
 
-/* A table that is filled once has no key twice, unless with the same value. */
+/* A table that is filled once may have a key twice only with the same value. */
 static leat_status check_same(const row *before, const leat_tensor *v)
 {
     char *x = leat_tensor_text(before->value, -1), *y = leat_tensor_text(v, -1);
@@ -365,7 +366,7 @@ ON_TABLE(take_out)
 ON_TABLE(size)
 ON_TABLE(export)
 
-/* Of the pairs of dtypes TensorFlow has these. */
+/* The pairs of dtypes that TensorFlow has. */
 #define COMMON (LEAT_T(FLOAT) | LEAT_T(DOUBLE) | LEAT_T(INT32) | LEAT_T(STRING))
 #define TABLE_OF(name, keys, values)                                                               \
     {                                                                                              \

@@ -1,14 +1,15 @@
-/* lookup.h -- tables from the inside: for lookup_file.c. */
+/* lookup.h -- internals of tables, for lookup_file.c. */
 #ifndef LEAT_CPU_LOOKUP_H
 #define LEAT_CPU_LOOKUP_H
 
 #include "kernels/cpu/resource_op.h"
 
-/* The table behind input 0, which is filled once, and its dtypes. Shares it: leat_resource_unref.
- */
+/* The table behind input 0, which must be one that is filled once, and its dtypes. Shares it:
+ * leat_resource_unref. */
 leat_status leat_lookup_find(leat_kernel *k, leat_dtype *key, leat_dtype *value,
                              leat_resource **out) LEAT_MUST_CHECK;
-/* Fills it from vectors of as many keys and values. If it is filled already, nothing changes. */
+/* Fills the table from vectors of the same number of keys and values. If it is filled already, it
+ * is unchanged. */
 leat_status leat_lookup_fill(leat_resource *r, const leat_tensor *keys,
                              const leat_tensor *values) LEAT_MUST_CHECK;
 

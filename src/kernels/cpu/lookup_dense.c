@@ -55,7 +55,7 @@ static bool same_key(const leat_dense *d, const leat_tensor *a, int64_t i, const
     return true;
 }
 
-/* Row `from` of a matrix of n columns over row `to` of another. */
+/* Copies row `from` of a matrix of n columns to row `to` of another. */
 static leat_status copy_row(leat_tensor *a, int64_t to, const leat_tensor *b, int64_t from,
                             int64_t n)
 {
@@ -73,8 +73,8 @@ static leat_status check_key(const leat_dense *d, const leat_tensor *keys, int64
     return NULL;
 }
 
-/* Where key i is, or (found_out: false) where the search ends: at an empty bucket, or, if the key
- * is to be put, at a deleted one. */
+/* The bucket of key i, or (found_out: false) where the search ends: at an empty bucket or, for
+ * insertion, at a deleted one. */
 static leat_status probe(const leat_dense *d, const leat_tensor *keys, int64_t i, bool to_put,
                          int64_t *at_out, bool *found_out)
 {
@@ -172,7 +172,8 @@ int64_t leat_dense_size(const leat_dense *d)
 
 /* ---- The ops ---- */
 
-/* The shape of values for these keys: theirs without the table's key shape, then a value's. */
+/* The shape of the values of these keys: the keys' without the table's key shape, then that of a
+ * value. */
 static leat_status values_shape(const leat_dense *d, const leat_shape *keys,
                                 const leat_shape *value, leat_shape *out)
 {
@@ -186,7 +187,7 @@ static leat_status values_shape(const leat_dense *d, const leat_shape *keys,
     return leat_shape_join(&front, value, 0, out);
 }
 
-/* How many keys there are: a scalar, or the rows of a batch. */
+/* The number of keys: one, or the rows of a batch. */
 static leat_status batch_of(const leat_dense *d, const leat_tensor *keys, int64_t *n)
 {
     *n = keys->shape.rank == 0 ? 1 : keys->shape.dim[0];
@@ -229,7 +230,7 @@ static leat_status put(leat_dense *d, const leat_tensor *keys, const leat_tensor
     return copy_row(d->values, at, values, i, d->value_size);
 }
 
-/* More buckets; what is in the table goes to its new places. */
+/* Makes more buckets and inserts all pairs again. */
 static leat_status grow(leat_dense *d, int64_t n)
 {
     leat_tensor *keys = leat_tensor_ref(d->keys), *values = leat_tensor_ref(d->values);
@@ -290,7 +291,7 @@ leat_status leat_dense_remove(leat_kernel *k, leat_dense *d)
     return NULL;
 }
 
-/* What export gave: the buckets as they were. */
+/* Restores the result of an export: the buckets as they were. */
 leat_status leat_dense_import(leat_kernel *k, leat_dense *d)
 {
     const leat_tensor *keys = leat_kernel_in(k, 1), *values = leat_kernel_in(k, 2);

@@ -62,7 +62,7 @@ static leat_status set_field(leat_tensor *t, int64_t i, const char *field, size_
     return NULL;
 }
 
-/* Column `index` of a line, which is cut there for the moment. */
+/* Column `index` of a line, which is temporarily terminated there. */
 static leat_status set_column(const source *f, leat_tensor *t, int64_t i, char *line, int64_t index)
 {
     if (index == LINE_NUMBER) {
@@ -92,7 +92,7 @@ static leat_status check_columns(const source *f, const char *line, int64_t i)
     return NULL;
 }
 
-/* Begins with *text, ends at its newline; NULL when there are no more. */
+/* The line that starts at *text and ends at its newline; NULL when there are no more. */
 static char *next_line(char **text, const char *end)
 {
     char *line = *text;

@@ -4,7 +4,7 @@
 #include "kernels/cpu/rows.h"
 
 typedef struct matmul_state {
-    bool ta, tb; /* transposed; of stacks also conjugated */
+    bool ta, tb; /* transposed; for stacks also conjugated */
     bool bias;   /* input 2 is added to each row */
     leat_gemm_act act;
     leat_row1_fn row; /* applied to the result; NULL: none */
@@ -35,12 +35,12 @@ static leat_status fused_init(const leat_node *n, void *state)
         s->act = LEAT_GEMM_RELU;
     } else if (strcmp(act, "Relu6") == 0) {
         s->act = LEAT_GEMM_RELU6;
-    } else if (strcmp(act, "Sigmoid") == 0 || strcmp(act, "Tanh") == 0 || strcmp(act, "Elu") == 0) {
-        leat_rows r;
-        LEAT_TRY(leat_rows_find(n, act, &r));
+    } else if (act[0]) {
+        leat_rows r = {0};
+        leat_status bad = leat_rows_find(n, act, &r);
+        leat_status_free(bad);
         s->row = r.one.fn;
-    } else {
-        ok &= !act[0];
+        ok = !bad && s->row;
     }
     LEAT_REQUIRE(ok, UNIMPLEMENTED, "Fusion is not implemented: [%s%s%s]", count ? ops[0] : "",
                  count > 1 ? "," : "", count > 1 ? ops[1] : "");
@@ -96,10 +96,11 @@ typedef struct stack_args {
     leat_tensor *z;
     leat_gemm_op tx, ty;
     int64_t m, n, k, ldx, ldy;
-    leat_pool *pool;               /* NULL: the stack itself is split */
-    int rank;                      /* of the stack */
-    int64_t dim[LEAT_MAX_RANK];    /* of the stack */
-    int64_t x_step[LEAT_MAX_RANK]; /* matrices to the next of this dimension, 0: the same */
+    leat_pool *pool; /* NULL: each product uses one thread, and the stack is split among threads */
+    int rank;        /* of the stack */
+    int64_t dim[LEAT_MAX_RANK]; /* of the stack */
+    /* Distance, in matrices, to the next of this dimension; 0: broadcast. */
+    int64_t x_step[LEAT_MAX_RANK];
     int64_t y_step[LEAT_MAX_RANK];
 } stack_args;
 
@@ -125,7 +126,7 @@ static leat_status join_stacks(const leat_shape *x, const leat_shape *y, stack_a
                                leat_shape *out)
 {
     out->rank = s->rank = (x->rank > y->rank ? x->rank : y->rank) - 2;
-    int64_t nx = 1, ny = 1; /* matrices inside of the dimension at hand */
+    int64_t nx = 1, ny = 1; /* number of matrices inside the current dimension */
     for (int d = s->rank - 1; d >= 0; d--) {
         const int ix = d - s->rank + x->rank - 2, iy = d - s->rank + y->rank - 2;
         const int64_t a = ix < 0 ? 1 : x->dim[ix], b = iy < 0 ? 1 : y->dim[iy];
@@ -162,7 +163,7 @@ static leat_status multiply_stacks(leat_kernel *k)
     LEAT_TRY(leat_kernel_out(k, 0, &out, &s.z));
     if (!s.z->count)
         return NULL;
-    /* Many small products are shared out whole; a few large ones are split inside. */
+    /* Many small products are distributed to threads whole; a few large ones are split inside. */
     const int64_t stack = s.z->count / (s.m * s.n);
     const double work = (double)s.m * (double)s.n * (double)s.k;
     if (stack < 8 && work > 1e6) {

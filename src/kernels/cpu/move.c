@@ -3,7 +3,7 @@
  * destination, planes are transposed by tiles instead. */
 #include "kernels/cpu/move.h"
 
-/* Wraps where dims without elements are that large. */
+/* Unsigned, because products may wrap if a dimension is 0 and others are large. */
 static int64_t times(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a * (uint64_t)b);
@@ -114,7 +114,7 @@ static void copy_plane(size_t size, char *to, const char *from, const plane *p)
     }
 }
 
-/* Where plane number i begins, in elements; index receives its place among the outer dims. */
+/* The start of plane number i, in elements; index receives its position in the outer dims. */
 static void place_of(const job *j, int64_t i, int64_t *index, int64_t *to, int64_t *from)
 {
     *to = *from = 0;
@@ -139,7 +139,8 @@ static void place_next(const job *j, int64_t *index, int64_t *to, int64_t *from)
     }
 }
 
-/* Units are chunks of rows, rows, or both: unit = (plane * rows + row) * chunks + chunk. */
+/* A unit of work is a chunk of a row, or several rows: unit = (plane * rows + row) * chunks +
+ * chunk. */
 static void rows_part(void *arg, int64_t begin, int64_t end)
 {
     const job *j = arg;
@@ -167,7 +168,7 @@ static void rows_part(void *arg, int64_t begin, int64_t end)
     }
 }
 
-/* Units are tiles of strip rows and chunk columns. */
+/* A unit of work is a tile of `strip` rows and `chunk` columns. */
 static void crossed_part(void *arg, int64_t begin, int64_t end)
 {
     const job *j = arg;
@@ -185,7 +186,7 @@ static void crossed_part(void *arg, int64_t begin, int64_t end)
     }
 }
 
-/* Strings, handles and variants, one by one or run by run, on this thread. */
+/* Strings, handles and variants are copied one by one or in runs, by this thread. */
 static leat_status move_managed(const job *j, leat_dtype t)
 {
     int64_t index[LEAT_MOVE_RANK], to, from, planes = 1;
@@ -205,7 +206,7 @@ static leat_status move_managed(const job *j, leat_dtype t)
     return NULL;
 }
 
-/* The dim along which the source is dense, if the last one is not that dim: -1 for none. */
+/* The dim along which the source is contiguous, if that is not the last one; else -1. */
 static int crossing(const leat_move *m)
 {
     int last = m->rank - 1;
@@ -217,7 +218,7 @@ static int crossing(const leat_move *m)
     return -1;
 }
 
-/* The plane is made of dims `row` (-1: there is one row) and the last. */
+/* A plane consists of the dims `row` (-1: there is one row) and the last. */
 static void job_dims(job *j, const leat_move *m, int row)
 {
     int last = m->rank - 1;

@@ -16,7 +16,7 @@
 #include "core/element.h"
 #include "kernels/cpu/cpu.h"
 
-/* Elements by their size. complex64 is aligned to 4 bytes only. */
+/* Copies elements by their size. complex64 is aligned to 4 bytes only. */
 typedef uint8_t leat_m1;
 typedef uint16_t leat_m2 __attribute__((may_alias));
 typedef uint32_t leat_m4 __attribute__((may_alias));
@@ -25,7 +25,7 @@ typedef struct leat_m16 {
     uint64_t a, b;
 } __attribute__((may_alias)) leat_m16;
 
-enum { LEAT_MOVE_RANK = 2 * LEAT_MAX_RANK }; /* Tile makes two of each dim */
+enum { LEAT_MOVE_RANK = 2 * LEAT_MAX_RANK }; /* Tile makes two dims of each */
 
 typedef struct leat_move {
     int rank;
@@ -38,15 +38,15 @@ static inline void leat_move_begin(leat_move *m)
     m->rank = 0;
     m->empty = false;
 }
-/* Adds a dim inside those there are. Dims that lie densely in each other become one. */
+/* Adds a dim inside the present ones. Dims that are contiguous are merged. */
 void leat_move_dim(leat_move *m, int64_t dim, int64_t to, int64_t from);
 leat_status leat_move_run(leat_kernel *k, const leat_move *m, leat_dtype t, void *to,
                           const void *from) LEAT_MUST_CHECK;
 
-/* n elements, one after the other. */
+/* Moves n contiguous elements. */
 leat_status leat_move_flat(leat_kernel *k, leat_dtype t, void *to, const void *from,
                            int64_t n) LEAT_MUST_CHECK;
-/* All elements of y become *value, or zero (the empty string, no handle). */
+/* Sets all elements of y to *value, or to zero (empty strings, null handles) if it is NULL. */
 leat_status leat_move_fill(leat_kernel *k, leat_tensor *y, const void *value) LEAT_MUST_CHECK;
 void leat_move_zero(leat_kernel *k, leat_tensor *y);
 
@@ -54,7 +54,7 @@ void leat_move_zero(leat_kernel *k, leat_tensor *y);
 void leat_move_crossed(size_t size, void *to, int64_t ts, const void *from, int64_t fs,
                        int64_t rows, int64_t cols);
 
-/* Element i, by address. */
+/* The address of element i. */
 static inline void *leat_element(const leat_tensor *t, int64_t i)
 {
     return (char *)t->data + (size_t)i * leat_element_size(t->dtype);

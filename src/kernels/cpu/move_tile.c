@@ -1,5 +1,5 @@
 /* move_tile.c -- the transpose of a matrix, tile by tile: whole cache lines are read and written,
- * and tiles of 8x8 (4 bytes) and 4x4 (8 bytes) are turned in registers. */
+ * and tiles of 8x8 (4 bytes) and 4x4 (8 bytes) are transposed in registers. */
 #include "kernels/cpu/move.h"
 
 typedef uint32_t v8 __attribute__((vector_size(32)));
@@ -7,19 +7,12 @@ typedef uint64_t v4 __attribute__((vector_size(32)));
 
 #define SHUFFLE __builtin_shufflevector
 
-static inline v8 load8(const leat_m4 *p)
-{
-    v8 v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
 static inline void turn_8x8(leat_m4 *restrict to, int64_t ts, const leat_m4 *restrict from,
                             int64_t fs)
 {
     v8 r[8], s[8];
     for (int i = 0; i < 8; i++)
-        r[i] = load8(from + i * fs);
+        memcpy(&r[i], from + i * fs, sizeof r[i]);
     for (int i = 0; i < 8; i += 2) { /* pairs of rows: a0 b0 a1 b1 | a4 b4 a5 b5 */
         s[i] = SHUFFLE(r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
         s[i + 1] = SHUFFLE(r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
@@ -70,7 +63,7 @@ EDGES(leat_m4)
 EDGES(leat_m8)
 EDGES(leat_m16)
 
-/* Strips of a cache line of source are walked down; N is the side of a tile. */
+/* Goes down strips of the source that are a cache line wide; N is the side of a tile. */
 #define CROSSED(T, N, turn)                                                                        \
     static void crossed_##T(T *to, int64_t ts, const T *from, int64_t fs, int64_t rows,            \
                             int64_t cols)                                                          \

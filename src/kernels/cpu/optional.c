@@ -1,4 +1,4 @@
-/* optional.c -- a variant that may hold tensors. Its object is counted and never changes. */
+/* optional.c -- a variant that may hold tensors. Its object is reference-counted and immutable. */
 #include <stdlib.h>
 
 #include "core/alloc.h"
@@ -32,7 +32,7 @@ leat_optional *leat_optional_new(int n)
     return o;
 }
 
-/* An optional of the kernel's n inputs, or none. */
+/* An optional that holds the kernel's n inputs, or an empty one. */
 static leat_status make(leat_kernel *k, int n)
 {
     leat_optional *o = leat_optional_new(n);

@@ -43,7 +43,7 @@ static leat_status padded_shape(const leat_shape *s, const pads *p, leat_shape *
     return NULL;
 }
 
-/* A box in a padded tensor: where it begins, and how far it goes in each dim. */
+/* A box in a padded tensor: its start and its size in each dim. */
 typedef struct box {
     int64_t at[LEAT_MAX_RANK], dim[LEAT_MAX_RANK];
 } box;
@@ -56,7 +56,7 @@ static int64_t corner(const box *b, const int64_t *stride, int rank)
     return at;
 }
 
-/* x goes into the middle of y. */
+/* Copies x to the middle of y. */
 static leat_status move_in(leat_kernel *k, const leat_tensor *x, const pads *p, leat_tensor *y)
 {
     int64_t to[LEAT_MAX_RANK], from[LEAT_MAX_RANK], at = 0;
@@ -71,7 +71,7 @@ static leat_status move_in(leat_kernel *k, const leat_tensor *x, const pads *p, 
     return leat_move_run(k, &m, x->dtype, leat_element(y, at), x->data);
 }
 
-/* Makes y, or passes x on if there is nothing to add; then *y is NULL. */
+/* Makes y, or outputs x itself if all paddings are 0; then *y is NULL. */
 static leat_status padded(leat_kernel *k, const pads *p, leat_tensor **y)
 {
     const leat_tensor *x = leat_kernel_in(k, 0);
@@ -105,8 +105,8 @@ static leat_status pad(leat_kernel *k)
     return x->count ? move_in(k, x, &p, y) : NULL;
 }
 
-/* ---- Mirrors. Borders are made one dim after the other, from the last to the first: each is a
- * copy of what lies next to it, turned around. The gradient goes the other way. ---- */
+/* ---- Mirrors. Borders are made one dim after another, from the last to the first: each is a
+ * reversed copy of the elements next to it. The gradient is computed in the opposite order. ---- */
 
 static leat_status mirror_init(const leat_node *n, void *state)
 {
@@ -131,7 +131,7 @@ static leat_status check_mirror(const pads *p, const leat_shape *s, int64_t offs
 }
 
 /* The border of y along dim d, in front or behind, and the box that it mirrors. Dims after d are
- * taken whole, dims before d without their borders. */
+ * taken completely, dims before d without their borders. */
 static void border(const leat_shape *y, const pads *p, int d, bool behind, int64_t offset,
                    box *edge, box *inside)
 {
@@ -164,7 +164,7 @@ static leat_status mirror_pad(leat_kernel *k)
             leat_move m;
             border(&y->shape, &p, d, behind, offset, &edge, &inside);
             leat_move_begin(&m);
-            int64_t way = behind ? 1 : -1; /* outwards */
+            int64_t way = behind ? 1 : -1; /* the outward direction */
             for (int i = 0; i < p.rank; i++)
                 leat_move_dim(&m, edge.dim[i], i == d ? way * stride[i] : stride[i],
                               i == d ? -way * stride[i] : stride[i]);
@@ -176,7 +176,8 @@ static leat_status mirror_pad(leat_kernel *k)
     return NULL;
 }
 
-/* Adds the border to what it mirrors, in runs of the dims after d, which are whole. */
+/* Adds the border to the elements that it mirrors, in runs of the dims after d, which are
+ * complete. */
 static void fold(leat_tensor *t, int d, bool behind, const box *edge, const box *inside)
 {
     int64_t stride[LEAT_MAX_RANK], index[LEAT_MAX_RANK] = {0}, n = stride[0] = 1;

@@ -16,7 +16,7 @@ static inline leat_philox leat_philox_of(uint64_t seed, uint64_t seed2)
                          {(uint32_t)seed, (uint32_t)(seed >> 32)}};
 }
 
-/* Goes on by n samples of four numbers. */
+/* Skips n samples of four numbers. */
 static inline void leat_philox_skip(leat_philox *p, uint64_t n)
 {
     uint64_t low = p->counter[0] | (uint64_t)p->counter[1] << 32;

@@ -1,4 +1,4 @@
-/* queue.c -- the kernels of queues. Those that may have to wait are asynchronous: queue.h. */
+/* queue.c -- the kernels of queues. Those that may have to wait are asynchronous: see queue.h. */
 #include "kernels/cpu/queue.h"
 
 static leat_status queue_run(leat_kernel *k)
@@ -23,7 +23,7 @@ static leat_status no_timeout(const leat_node *n, void *state)
     return NULL;
 }
 
-/* ---- Putting ---- */
+/* ---- Enqueue ---- */
 
 static leat_status check_put(const leat_queue *q, leat_kernel *k, bool many, int64_t *n_out)
 {
@@ -57,7 +57,7 @@ static void enqueue_many(leat_kernel *k)
     put(k, true);
 }
 
-/* ---- Taking ---- */
+/* ---- Dequeue ---- */
 
 static leat_status check_batch(const leat_queue *q, leat_kernel *k, const char *op, int64_t *n_out)
 {
@@ -111,7 +111,7 @@ static void dequeue_up_to(leat_kernel *k)
     take(k, LEAT_TAKE_UP_TO, "DequeueUpToOp");
 }
 
-/* ---- The rest ---- */
+/* ---- Close, size ---- */
 
 static void close_queue(leat_kernel *k)
 {

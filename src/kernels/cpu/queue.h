@@ -1,9 +1,9 @@
-/* queue.h -- queues of tuples of tensors, and what waits at them.
+/* queue.h -- queues of tuples of tensors, and the kernels that wait for them.
  *
- * 1. Whoever wants to put or take something is an attempt, in a line in the order of arrival; the
- *    first of a line is served as far as possible before the second is looked at. Closing stands
- *    in line with what is put.
- * 2. Whoever changes a queue serves the attempts that this lets go on (waiter.h).
+ * 1. Each enqueue and each dequeue is an attempt. Attempts wait in two lists, in the order of
+ * arrival; the first of a list is served as far as possible before the second. A close waits in the
+ * list of enqueues. 2. The thread that changes a queue serves the attempts that the change makes
+ * possible (waiter.h).
  */
 #ifndef LEAT_CPU_QUEUE_H
 #define LEAT_CPU_QUEUE_H
@@ -16,26 +16,26 @@
 
 typedef enum leat_queue_kind {
     LEAT_QUEUE_FIFO,
-    LEAT_QUEUE_PADDING,  /* a FIFO of shapes that are partly known */
-    LEAT_QUEUE_PRIORITY, /* the least first component comes out first */
+    LEAT_QUEUE_PADDING,  /* a FIFO whose shapes may be partly known */
+    LEAT_QUEUE_PRIORITY, /* the element with the least first component is dequeued first */
     LEAT_QUEUE_SHUFFLE
 } leat_queue_kind;
 
 typedef enum leat_attempt_kind {
     LEAT_PUT,        /* one element: the tuple of inputs 1 to n */
     LEAT_PUT_MANY,   /* each row of the inputs */
-    LEAT_CLOSE,      /* after what was put before */
+    LEAT_CLOSE,      /* after the enqueues that came before */
     LEAT_TAKE,       /* one element */
     LEAT_TAKE_MANY,  /* a batch of n */
-    LEAT_TAKE_UP_TO, /* a batch of n, or of what is left in a closed queue */
+    LEAT_TAKE_UP_TO, /* a batch of n, or the rest of a closed queue */
 } leat_attempt_kind;
 
 enum { LEAT_ATTEMPT_FEW = 8 };
 typedef struct leat_attempt {
     leat_waiter base;
     leat_attempt_kind kind;
-    int64_t wanted;       /* elements still to be put or taken */
-    leat_tensor **taken;  /* elements taken so far, a tuple after the other; few, or allocated */
+    int64_t wanted;       /* elements still to be enqueued or dequeued */
+    leat_tensor **taken;  /* elements dequeued so far, one tuple after another; few, or allocated */
     int64_t n_taken, cap; /* elements */
     leat_tensor *few[LEAT_ATTEMPT_FEW];
 } leat_attempt;
@@ -46,16 +46,16 @@ typedef struct leat_queue {
     char *name;
     int n; /* components of an element */
     leat_dtype *types;
-    leat_shape *shapes; /* of components, fully known but in a PADDING queue; NULL: any */
+    leat_shape *shapes; /* of components, fully known except in a PADDING queue; NULL: any */
     int64_t capacity, min_after_take;
     int64_t seed, seed2;
-    pthread_mutex_t lock; /* guards what follows; a step's lock is taken under it */
+    pthread_mutex_t lock; /* guards the following fields; a step's lock is taken under it */
     bool closed;
     leat_tensor **items; /* a ring of cap elements, a power of two, each n tensors (owned) */
     int64_t head, count, cap;
     leat_philox philox;
     leat_philox_single random; /* draws from philox */
-    leat_line puts, takes;     /* of leat_attempt */
+    leat_line puts, takes;     /* lists of leat_attempt */
 } leat_queue;
 
 extern const leat_resource_type leat_queue_type;
@@ -63,29 +63,31 @@ extern const leat_resource_type leat_queue_type;
 /* ---- queue_make.c ---- */
 extern const leat_resource_maker leat_queue_maker;
 
-/* ---- queue_store.c: elements; with the lock held ---- */
+/* ---- queue_store.c: elements; the lock is held ---- */
 void leat_queue_push(leat_queue *q, leat_tensor *const *tuple); /* takes the tensors */
-void leat_queue_pop(leat_queue *q, leat_tensor **tuple_out);    /* the next one; gives them */
-/* Elements that were popped are put back to where they come out first again. Takes the tensors. */
+/* The next element; gives the tensors. */
+void leat_queue_pop(leat_queue *q, leat_tensor **tuple_out);
+/* Puts dequeued elements back such that they are dequeued first again. Takes the tensors. */
 void leat_queue_unpop(leat_queue *q, leat_tensor *const *tuples, int64_t n);
 void leat_queue_clear(leat_queue *q);
 
 /* ---- queue_batch.c: shapes, slices and batches ---- */
-/* Inputs 1 to n fit q, as one element or as a batch of them, whose size is set. */
+/* Checks that inputs 1 to n fit q, as one element or as a batch of elements, whose size is set. */
 leat_status leat_queue_check_one(const leat_queue *q, leat_kernel *k) LEAT_MUST_CHECK;
 leat_status leat_queue_check_many(const leat_queue *q, leat_kernel *k,
                                   int64_t *n_out) LEAT_MUST_CHECK;
 /* Row `row` of inputs 1 to n; gives n tensors. */
 leat_status leat_queue_slice(const leat_queue *q, leat_kernel *k, int64_t row,
                              leat_tensor **tuple_out) LEAT_MUST_CHECK;
-/* Outputs 0 to n-1 become batches of these elements. */
+/* Sets outputs 0 to n-1 to batches of these elements. */
 leat_status leat_queue_batch(const leat_queue *q, leat_kernel *k, leat_tensor *const *tuples,
                              int64_t n) LEAT_MUST_CHECK;
 
 /* ---- queue_attempt.c ---- */
-/* Stands in line for the kernel, and calls its done, now or later. Takes the reference to q. */
+/* Adds an attempt for the kernel, and calls leat_kernel_done, now or later. Takes the reference to
+ * q. */
 void leat_queue_attempt(leat_queue *q, leat_kernel *k, leat_attempt_kind kind, int64_t wanted);
-/* Closes at once: what waits to be put is cancelled. */
+/* Closes at once: pending enqueues are cancelled. */
 void leat_queue_close_now(leat_queue *q);
 
 #endif

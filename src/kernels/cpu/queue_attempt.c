@@ -1,4 +1,5 @@
-/* queue_attempt.c -- who waits at a queue, and how they are served; see queue.h for the rules. */
+/* queue_attempt.c -- attempts that wait at a queue, and how they are served; see queue.h for the
+ * rules. */
 #include <stdlib.h>
 
 #include "core/alloc.h"
@@ -21,13 +22,13 @@ static leat_line *line_of(leat_attempt *a)
     return puts_something(a) ? &queue_of(a)->puts : &queue_of(a)->takes;
 }
 
-/* ---- Serving; with the lock held ---- */
+/* ---- Serving; the lock is held ---- */
 
 static const char *kind_name(const leat_queue *q, bool batch)
 {
     static const char *const names[] = {"FIFOQueue", "PaddingFIFOQueue", "PriorityQueue",
                                         "RandomShuffleQueue"};
-    /* One at a time, a padding queue is a FIFO, and says so. */
+    /* For single elements, a padding queue is a FIFO queue, also in messages. */
     return names[q->kind == LEAT_QUEUE_PADDING && !batch ? LEAT_QUEUE_FIFO : q->kind];
 }
 
@@ -94,7 +95,7 @@ static void take_element(leat_attempt *a)
     a->wanted--;
 }
 
-/* The queue is closed and has too few elements: those that were taken go back. */
+/* The queue is closed and has too few elements: those that were dequeued are put back. */
 static result serve_rest(leat_attempt *a)
 {
     leat_queue *q = queue_of(a);
@@ -120,7 +121,7 @@ static result serve_take(leat_attempt *a)
     leat_queue *q = queue_of(a);
     if (q->closed && q->count < a->wanted)
         return serve_rest(a);
-    /* A batch by priority is sorted only if all of it is taken at once. */
+    /* A batch of a priority queue is sorted only if all of it is dequeued at once. */
     if (q->kind == LEAT_QUEUE_PRIORITY && q->count < a->wanted)
         return STUCK;
     int64_t keep = q->closed ? 0 : q->min_after_take;
@@ -158,7 +159,7 @@ static void serve_all(leat_queue *q, leat_line *finished)
     } while (progress);
 }
 
-/* Elements that it took already go back; those that it put stay. */
+/* Elements that the attempt has dequeued are put back; those that it has enqueued stay. */
 static void cancel_locked(leat_attempt *a, leat_line *finished)
 {
     leat_queue_unpop(queue_of(a), a->taken, a->n_taken);
@@ -169,7 +170,7 @@ static void cancel_locked(leat_attempt *a, leat_line *finished)
     leat_line_done(finished, &a->base);
 }
 
-/* ---- What a waiter does; with the lock released ---- */
+/* ---- The functions of a waiter; the lock is released ---- */
 
 static void cancelled(leat_waiter *w)
 {
@@ -185,7 +186,7 @@ static void cancelled(leat_waiter *w)
     leat_line_finish(&finished);
 }
 
-/* What was taken becomes the kernel's outputs. */
+/* Sets the kernel's outputs to the dequeued elements. */
 static void give(leat_waiter *w)
 {
     leat_attempt *a = (leat_attempt *)w;

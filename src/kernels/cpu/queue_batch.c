@@ -1,5 +1,5 @@
-/* queue_batch.c -- what goes into a queue fits it; batches are cut into elements and made of them.
- */
+/* queue_batch.c -- checks that tensors fit a queue; divides batches into elements and makes batches
+ * of elements. */
 #include <stdlib.h>
 
 #include "core/element.h"
@@ -24,7 +24,7 @@ leat_status leat_queue_check_one(const leat_queue *q, leat_kernel *k)
     return NULL;
 }
 
-/* [n] and then the dims of s; a rank that tensors cannot have is cut. */
+/* [n] followed by the dims of s; the rank is limited to that of tensors. */
 static leat_shape many(int64_t n, const leat_shape *s)
 {
     leat_shape r = {.rank = s->rank < LEAT_MAX_RANK ? s->rank + 1 : LEAT_MAX_RANK};
@@ -59,7 +59,8 @@ leat_status leat_queue_check_many(const leat_queue *q, leat_kernel *k, int64_t *
     return NULL;
 }
 
-/* A copy: a view would keep the whole batch for as long as one of its rows is in the queue. */
+/* A copy: a view would keep the whole batch in memory as long as one of its rows is in the
+ * queue. */
 static leat_status row_of(leat_kernel *k, const leat_tensor *t, int64_t row, leat_tensor **out)
 {
     leat_shape s = {.rank = t->shape.rank - 1};
@@ -92,7 +93,7 @@ leat_status leat_queue_slice(const leat_queue *q, leat_kernel *k, int64_t row,
 
 /* ---- Batches ---- */
 
-/* Component c of n elements, each dim that is not declared as large as the largest. */
+/* Component c of n elements, where each dim that is not declared is as large as the largest. */
 static leat_shape batch_shape(const leat_queue *q, leat_tensor *const *tuples, int64_t n, int c)
 {
     leat_shape s = many(n, &q->shapes[c]);
@@ -109,7 +110,7 @@ static leat_shape batch_shape(const leat_queue *q, leat_tensor *const *tuples, i
     return s;
 }
 
-/* Copies t to a corner of the memory of a larger shape, dims `into`. */
+/* Copies t to the corner of a larger tensor with the dims `into`. */
 static leat_status copy_corner(const leat_tensor *t, const int64_t *into, char *to)
 {
     int rank = t->shape.rank;

@@ -1,5 +1,5 @@
 /* queue_make.c -- FIFOQueue and the others: makes a queue from a node's attributes, or checks that
- * the one there is under that name is as the node asks for. */
+ * the existing queue of that name fits the node. */
 #include <stdlib.h>
 #include <sys/random.h>
 
@@ -8,7 +8,7 @@
 #include "kernels/cpu/queue.h"
 
 static const struct {
-    const char *op; /* V2 may follow */
+    const char *op; /* op name, which may be followed by V2 */
     leat_queue_kind kind;
 } kinds[] = {
     {"FIFOQueue", LEAT_QUEUE_FIFO},
@@ -25,7 +25,8 @@ static leat_queue_kind kind_of(const leat_node *n)
     return kinds[i].kind;
 }
 
-/* What a node asks for; a priority queue's first component, int64 scalars, is added. */
+/* The queue that a node describes; the first component of a priority queue, int64 scalars, is
+ * added. */
 typedef struct wish {
     leat_queue_kind kind;
     int n, n_shapes;
@@ -129,7 +130,7 @@ static leat_status check_wish(const wish *w)
     return NULL;
 }
 
-/* With the seed that the node asks for, the order is TensorFlow's. */
+/* If the node sets a seed, the order is TensorFlow's. */
 static leat_status seed(leat_queue *q)
 {
     uint64_t s[2] = {(uint64_t)q->seed, (uint64_t)q->seed2};
@@ -185,7 +186,7 @@ static leat_status make(leat_kernel *k, const char *name, leat_resource **out)
     return s;
 }
 
-/* ---- Another node has made it ---- */
+/* ---- The queue exists already ---- */
 
 static leat_status other_lists(const leat_queue *q, const char *what, char *has, char *asked)
 {

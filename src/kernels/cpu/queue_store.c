@@ -1,5 +1,5 @@
-/* queue_store.c -- the elements of a queue, in a ring: at its head the oldest (FIFO), a heap with
- * the least on top (priority), or in no order (shuffle). */
+/* queue_store.c -- the elements of a queue, in a ring: the oldest at its head (FIFO), a heap with
+ * the least at the top (priority), or unordered (shuffle). */
 #include <stdlib.h>
 
 #include "core/alloc.h"
@@ -49,7 +49,7 @@ static void sift_up(leat_queue *q, int64_t hole, leat_tensor *const *tuple)
     move(q, element(q, hole), tuple);
 }
 
-/* The top is gone: the last element takes its place, by way of the bottom. */
+/* Removes the top: the last element replaces it, sifted from the bottom. */
 static void heap_pop(leat_queue *q)
 {
     int64_t n = --q->count, hole = 0;

@@ -1,9 +1,10 @@
-/* ragged.c -- RaggedTensorToSparse: rows of different lengths, told by where each ends, as a sparse
- * tensor. */
+/* ragged.c -- RaggedTensorToSparse: converts rows of different lengths, given by the end of each
+ * row, to a sparse tensor. */
 #include "core/element.h"
 #include "kernels/cpu/cpu.h"
 
-/* Each level's splits begin with 0, do not fall, and end with the length of the next level. */
+/* The splits of each level start with 0, do not decrease, and end with the length of the next
+ * level. */
 static leat_status check(leat_kernel *k, int levels, const leat_tensor *values)
 {
     for (int i = 0; i < levels; i++) {
@@ -22,10 +23,10 @@ static leat_status check(leat_kernel *k, int levels, const leat_tensor *values)
     return NULL;
 }
 
-/* The row that item i belongs to: the last that begins at or before it and is not empty. */
+/* The row of item i: the last one that starts at or before i and is not empty. */
 static int64_t row_of(const leat_tensor *splits, int64_t i)
 {
-    int64_t low = 0, high = splits->count - 1; /* the first row that begins behind i */
+    int64_t low = 0, high = splits->count - 1; /* finds the first row that starts behind i */
     while (low < high) {
         int64_t mid = low + (high - low) / 2;
         if (leat_index_at(splits, mid) > i)

@@ -1,6 +1,6 @@
-/* random.c -- random numbers. A node's generator goes on from run to run, whatever else is fetched:
- * it is a resource of the device, found by the node's name and seeds. Seeds of 0 and 0 stand for
- * seeds drawn by chance. */
+/* random.c -- random numbers. A node's generator continues from run to run, also if other tensors
+ * are fetched: it is a resource of the device, found by the node's name and seeds. Seeds of 0 and 0
+ * mean random seeds. */
 #define _GNU_SOURCE /* asprintf */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -86,7 +86,7 @@ static leat_status find_generator(leat_kernel *k, generator **out)
             return s;
         g = (generator *)r;
         if (!atomic_compare_exchange_strong(&state->gen, &none, g)) {
-            leat_resource_unref(r); /* another step was faster */
+            leat_resource_unref(r); /* another step has made it meanwhile */
             g = none;
         }
     }
@@ -140,7 +140,7 @@ static leat_status random_of(leat_kernel *k, leat_distribution_kind kind)
     leat_distribution d = leat_distribution_of(kind, leat_kernel_out_dtype(k, 0));
     LEAT_TRY(make_output(k, &y));
     if (kind == LEAT_UNIFORM_INT) {
-        d.range = y->count == 0; /* for nothing, any limits will do */
+        d.range = y->count == 0; /* without elements, any limits are accepted */
         LEAT_TRY(read_limits(k, 1, &d));
     }
     if (y->count == 0)

@@ -5,12 +5,12 @@
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/philox.h"
 
-/* A kernel that draws has this state, released by leat_random_release. */
+/* The state of a kernel that draws random numbers; freed by leat_random_release. */
 enum { LEAT_RANDOM_STATE = sizeof(void *) };
 void leat_random_release(void *state);
-/* The stream from here on; the next who asks gets it from n samples later. */
+/* The stream at its current position; the next call gets it n samples later. */
 leat_status leat_random_reserve(leat_kernel *k, uint64_t n, leat_philox *out) LEAT_MUST_CHECK;
-/* The stream of two seeds, which are scrambled first: weak ones do as well. */
+/* The stream of two seeds, which are scrambled first, so that weak seeds do no harm. */
 leat_philox leat_random_seeded(const leat_tensor *seed);
 
 #endif

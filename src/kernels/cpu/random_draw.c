@@ -1,18 +1,20 @@
-/* random_draw.c -- numbers of distributions with parameters, in TensorFlow's sequences: RandomGamma
+/* random_draw.c -- samples of distributions with parameters, in TensorFlow's sequences: RandomGamma
  * (Marsaglia and Tsang, 2000), RandomPoisson, RandomPoissonV2 (Knuth; Hoermann, 1993), Multinomial.
  *
- * Every number has a part of the stream to itself, so that it does not depend on the others. */
+ * Every sample uses a part of the stream of its own, so that it does not depend on the other
+ * samples. */
 #include "kernels/cpu/distributions.h"
 #include "kernels/cpu/random.h"
 #include "kernels/cpu/shapes.h"
 #include "kernels/cpu/special_fn.h"
 
-enum { EACH = 256 }; /* samples of the stream that a number may use */
+enum { EACH = 256 }; /* numbers of the stream that a sample may use */
 
-typedef struct source { /* uniform and normal numbers, two at a time, the second first */
+/* Uniform and normal numbers; they are made two at a time, and the second is used first. */
+typedef struct source {
     leat_philox gen;
     double uniform[2], normal[2];
-    int uniforms, normals; /* left */
+    int uniforms, normals; /* numbers that are left */
 } source;
 
 static source source_at(const leat_philox *p, int64_t output)
@@ -50,7 +52,7 @@ static double gamma_of(source *s, double alpha, double most)
     (void)most;
     if (alpha == 1)
         return -log(1 - uniform(s));
-    const bool small = alpha < 1; /* drawn for alpha + 1, and scaled */
+    const bool small = alpha < 1; /* drawn for alpha + 1, then scaled */
     const double d = alpha + (small ? 2.0 / 3 : -1.0 / 3), c = 1.0 / 3 / sqrt(d);
     for (int tries = 0; tries < 1000; tries++) {
         const double x = normal(s);
@@ -173,7 +175,8 @@ static leat_status poisson_run(leat_kernel *k)
     return draw_all(k, &(draw){.of = poisson_of});
 }
 
-/* ---- RandomGammaGrad: how a sample moves with alpha, -(dP/da) / (dP/dx) ---- */
+/* ---- RandomGammaGrad: the derivative of a sample with respect to alpha, -(dP/da) / (dP/dx)
+ * ---- */
 
 static double gamma_moves(double alpha, double x)
 {
@@ -202,7 +205,7 @@ static leat_status gamma_grad_run(leat_kernel *k)
     return NULL;
 }
 
-/* ---- Multinomial: classes by their odds ---- */
+/* ---- Multinomial: classes by their log-probabilities ---- */
 
 static void pick(const leat_tensor *logits, int64_t row, int64_t samples, leat_philox_single *s,
                  double *sums, leat_tensor *y)

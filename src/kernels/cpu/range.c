@@ -1,4 +1,4 @@
-/* range.c -- Range and LinSpace. Range adds delta again and again, as TensorFlow does: the last
+/* range.c -- Range and LinSpace. Range adds delta repeatedly, as TensorFlow does, so that the last
  * floats of a long range differ from start + i * delta. */
 #include "kernels/cpu/arith.h"
 

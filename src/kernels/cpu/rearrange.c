@@ -1,4 +1,4 @@
-/* rearrange.c -- elements in other places: Roll, NthElement, InplaceUpdate, InplaceAdd, InplaceSub,
+/* rearrange.c -- ops that move elements: Roll, NthElement, InplaceUpdate, InplaceAdd, InplaceSub,
  * Empty, ParallelConcat, DataFormatVecPermute, DataFormatDimMap, CompareAndBitpack. */
 #include <stdlib.h>
 
@@ -97,7 +97,7 @@ static leat_status nth_run(leat_kernel *k)
     return NULL;
 }
 
-/* ---- Inplace: some rows of a copy of x are replaced, or added to ---- */
+/* ---- Inplace: some rows of a copy of x are replaced or updated ---- */
 
 static leat_status inplace(leat_kernel *k, leat_update_op op)
 {
@@ -124,7 +124,7 @@ static leat_status inplace(leat_kernel *k, leat_update_op op)
     int64_t rows = x->shape.dim[0], row = rows ? x->count / rows : 0;
     size_t size = leat_element_size(x->dtype);
     for (int64_t i = 0; i < at->count && rows; i++) {
-        int64_t r = AT(int32_t, at)[i] % rows; /* as TensorFlow has it, places wrap */
+        int64_t r = AT(int32_t, at)[i] % rows; /* like in TensorFlow, row numbers wrap */
         char *to = (char *)y->data + (size_t)((r < 0 ? r + rows : r) * row) * size;
         const char *from = (const char *)v->data + (size_t)(i * row) * size;
         if (fn)

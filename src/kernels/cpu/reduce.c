@@ -1,6 +1,6 @@
-/* reduce.c -- Sum, Mean, Prod, Max, Min, All, Any and EuclideanNorm. Dimensions are merged into
- * runs that are reduced or kept, by turns; each pass then reduces the innermost run that is left.
- */
+/* reduce.c -- Sum, Mean, Prod, Max, Min, All, Any and EuclideanNorm. Adjacent dimensions are merged
+ * into runs that are alternately reduced and kept; each pass then reduces the innermost run that is
+ * left. */
 #include "kernels/cpu/reduce.h"
 
 #include "kernels/cpu/complex.h"
@@ -14,9 +14,10 @@ typedef struct pass_args {
     size_t size; /* bytes of an element */
 } pass_args;
 
-enum { PART = 1 << 16 }; /* elements worth a thread's while */
+enum { PART = 1 << 16 }; /* elements that are worth a thread */
 
-/* Unit i: tile i % tiles of the columns, chunk of the rows, outer. */
+/* Unit i of work is tile i % tiles of the columns, then the chunk of the rows, then the outer
+ * index. */
 static void pass_part(void *arg, int64_t begin, int64_t end)
 {
     const pass_args *p = arg;
@@ -75,7 +76,7 @@ typedef struct runs {
     int n;
     int64_t dim[LEAT_MAX_RANK];
     bool reduced[LEAT_MAX_RANK];
-    int64_t in_one; /* elements that become one */
+    int64_t in_one; /* elements that are reduced to one */
     leat_shape out;
 } runs;
 
@@ -113,8 +114,8 @@ static leat_status find_runs(const leat_tensor *x, const leat_tensor *axes, bool
     return NULL;
 }
 
-/* ---- What follows a sum: the mean divides by the number of elements (integers wrapped in the sum,
- * and round toward zero), the norm takes the root ---- */
+/* ---- After a sum: the mean divides by the number of elements (for integers, of a sum that may
+ * have wrapped, rounding toward zero), the norm takes the root ---- */
 #define FLOAT_DIVIDE(name, dtype, T)                                                               \
     static inline T divide_##T(T x, T by)                                                          \
     {                                                                                              \
@@ -215,7 +216,7 @@ static leat_status init(const leat_node *n, void *state)
     return NULL;
 }
 
-/* Reduces run i: (what is outside of it, run i, what is inside of it). */
+/* Reduces run i: (dims outside it, run i, dims inside it). */
 static leat_status reduce_run(leat_kernel *k, const reduce_state *s, leat_dtype t, runs *r, int i,
                               const void **x_inout, leat_tensor *y)
 {

@@ -1,17 +1,17 @@
 /* reduce_fn.c -- the loops of reductions, for each operation and type.
  *
- * Rows are taken four at a time, so that the sum so far is read and written once for four numbers.
- * Where they are short, several are taken as one wide row, which is folded at the end. Where they
- * have one element, that is one long row: its sums are kept in registers.
+ * Rows are processed four at a time, so that the sum so far is read and written once for four
+ * numbers. If rows are short, several are processed as one wide row, whose parts are combined at
+ * the end. If rows have one element, they are one long row, whose sums are kept in registers.
  */
 #include "kernels/cpu/complex.h"
 #include "kernels/cpu/reduce.h"
 
 enum {
     LANES = 256, /* elements of a wide row */
-    TILE = 1024, /* columns at a time: sums so far stay in the nearest cache */
+    TILE = 1024, /* columns at a time: the sums so far stay in the first-level cache */
     BLOCK = 256, /* rows that are summed before they are added to the sums so far */
-    ROW = 8192,  /* the same, of rows of one element */
+    ROW = 8192,  /* the same, for rows of one element */
 };
 
 #define OP_sum(T, a, b) (T)((LEAT_WIDE(T))(a) + (LEAT_WIDE(T))(b))
@@ -20,8 +20,8 @@ enum {
 #define OP_min(T, a, b) ((b) < (a) ? (b) : (a))
 #define OP_all(T, a, b) ((a) & (b))
 #define OP_any(T, a, b) ((a) | (b))
-/* Four at once: sums and products as a tree; the greatest and least one after the other, so that a
- * NaN, which compares with nothing, is passed over. */
+/* Four at once: sums and products as a tree; the greatest and least one after another, so that a
+ * NaN, for which comparisons are false, is skipped. */
 #define TREE(op, T, y, a, b, c, d)                                                                 \
     {                                                                                              \
         const T ab = OP_##op(T, a, b), cd = OP_##op(T, c, d), abcd = OP_##op(T, ab, cd);           \
@@ -33,7 +33,7 @@ enum {
         y = OP_##op(T, m3, d);                                                                     \
     }
 
-/* none: what leaves others as they are; FOUR: TREE or CHAIN. */
+/* none: the neutral element; FOUR: TREE or CHAIN. */
 #define REDUCER(op, T, none, FOUR)                                                                 \
     static void op##_add_##T(T *restrict y, const T *restrict x, int64_t rows, int64_t ld,         \
                              int64_t k)                                                            \
@@ -57,7 +57,7 @@ enum {
             y[i] = none;                                                                           \
         op##_add_##T(y, x, rows, ld, k);                                                           \
     }                                                                                              \
-    /* One row: 32 sums side by side, then 8, then what is left. */                                \
+    /* One row: 32 sums at the same time, then 8, then the rest. */                                \
     static T op##_row_##T(const T *x, int64_t n)                                                   \
     {                                                                                              \
         T s[32], t = none;                                                                         \
@@ -89,7 +89,8 @@ enum {
     static void op##_short_##T(const T *x, int64_t rows, int64_t k, T *y)                          \
     {                                                                                              \
         T wide[LANES];                                                                             \
-        int64_t m = 1; /* short rows in a wide one: a power of two, to be folded in halves */      \
+        int64_t m =                                                                                \
+            1; /* number of short rows in a wide one: a power of two, combined in halves */        \
         while (2 * m * k <= LANES && 8 * m <= rows)                                                \
             m *= 2;                                                                                \
         const int64_t w = m * k, n = rows / m;                                                     \

@@ -1,6 +1,6 @@
-/* regex.c -- StaticRegexFullMatch, for patterns of characters and dots, each of which may have a
- * '*', '+' or '?' behind it. Whatever else RE2 knows is UNIMPLEMENTED. The time is in proportion to
- * both lengths. */
+/* regex.c -- StaticRegexFullMatch, for patterns of characters and dots, each of which may be
+ * followed by '*', '+' or '?'. All else that RE2 accepts is UNIMPLEMENTED. The time is proportional
+ * to the product of both lengths. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 typedef struct piece {
     unsigned char c;
     bool any;            /* '.' */
-    bool may_miss, more; /* it need not be there; it may be there again */
+    bool may_miss, more; /* may_miss: it is optional; more: it may be repeated */
 } piece;
 
 typedef struct regex_state {
@@ -48,7 +48,7 @@ static void regex_release(void *state)
     free(((regex_state *)state)->v);
 }
 
-/* at[i]: the pieces before i may have matched what was read so far. */
+/* at[i]: the pieces before i can have matched what was read so far. */
 static bool matches(const regex_state *r, const leat_string *s, bool *at)
 {
     memset(at, 0, (size_t)r->n + 1);

@@ -51,7 +51,7 @@ static leat_status make(void *arg, leat_resource **out)
     return m->maker->make(m->kernel, m->name, out);
 }
 
-/* What has no shared_name goes by the node's, and is the session's own. */
+/* A resource without a shared_name has the node's name, and belongs to the session. */
 static leat_status names(leat_kernel *k, make_args *m)
 {
     const leat_node *n = m->node;
@@ -80,7 +80,7 @@ static leat_status give_handle(leat_kernel *k, const make_args *m, leat_resource
     h->object_unref = handle_object_unref;
     AT(leat_handle *, t)[0] = h;
     if (!atomic_compare_exchange_strong(&op->handle, &none, t)) {
-        leat_tensor_unref(t); /* another step was faster */
+        leat_tensor_unref(t); /* another step has made it meanwhile */
         t = none;
     }
     leat_kernel_set(k, 0, leat_tensor_ref(t));

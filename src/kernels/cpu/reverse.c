@@ -4,7 +4,7 @@
 #include "kernels/cpu/move.h"
 #include "kernels/cpu/shapes.h"
 
-/* Bit d of dims: turn dim d around. */
+/* Bit d of dims: reverse dim d. */
 static leat_status turn(leat_kernel *k, uint32_t dims)
 {
     const leat_tensor *x = leat_kernel_in(k, 0);
@@ -98,7 +98,7 @@ static leat_status check_sequence(const leat_tensor *x, const leat_tensor *t,
     return NULL;
 }
 
-/* In each entry of the batch the first `length` of the sequence are turned around. */
+/* In each entry of the batch the first `length` elements of the sequence are reversed. */
 static leat_status reverse_sequence(leat_kernel *k)
 {
     const leat_tensor *x = leat_kernel_in(k, 0), *t = leat_kernel_in(k, 1);
@@ -113,7 +113,7 @@ static leat_status reverse_sequence(leat_kernel *k)
     for (int64_t b = 0; b < t->count; b++) {
         int64_t n = leat_index_at(t, b), all = x->shape.dim[dims->seq], s = stride[dims->seq];
         int64_t at = b * stride[dims->batch];
-        for (int part = 0; part < 2; part++) { /* the sequence; what is behind it */
+        for (int part = 0; part < 2; part++) { /* the part that is reversed, then the rest */
             leat_move m;
             leat_move_begin(&m);
             for (int d = 0; d < x->shape.rank; d++) {

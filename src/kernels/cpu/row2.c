@@ -1,4 +1,4 @@
-/* row2.c -- merging dimensions, and the walk over them with a row function inside. */
+/* row2.c -- merges dimensions, and calls a row function for each row. */
 #include "kernels/cpu/row2.h"
 
 #include <stdatomic.h>
@@ -9,8 +9,8 @@ leat_status leat_broadcast_init(leat_broadcast *c, const leat_shape *a, const le
     c->out.rank = rank;
     c->count = 1;
     c->rank = 0;
-    int64_t na = 1, nb = 1; /* elements of a and b inside of the dimension at hand */
-    /* Inner first here; turned round at the end. */
+    int64_t na = 1, nb = 1; /* elements of a and b inside the current dimension */
+    /* Inner dimensions first; reversed at the end. */
     for (int i = 1; i <= rank; i++) {
         const int64_t x = i <= a->rank ? a->dim[a->rank - i] : 1;
         const int64_t y = i <= b->rank ? b->dim[b->rank - i] : 1;
@@ -63,9 +63,9 @@ typedef struct walk_args {
     atomic_bool bad;
 } walk_args;
 
-enum { CHUNK = 512 }; /* elements that are gathered at a time where rows are short */
+enum { CHUNK = 512 }; /* elements that are gathered at a time if rows are short */
 
-/* The operand's elements [begin, begin + n) of the output's order, copied next to each other. */
+/* Copies the operand's elements for [begin, begin + n) of the output to contiguous memory. */
 #define GATHER(T)                                                                                  \
     static void gather_##T(const leat_broadcast *c, const int64_t *step, const T *src,             \
                            int64_t begin, int64_t n, T *dst)                                       \
@@ -139,8 +139,8 @@ static bool periodic(const leat_broadcast *c, const int64_t *step)
     return true;
 }
 
-/* Rows of a few elements: the operand that is repeated is spelled out, a chunk at a time. Chunks
- * are whole numbers of rows, so what repeats with every row is spelled out once. */
+/* For rows of a few elements: the operand that is repeated is expanded, a chunk at a time. Chunks
+ * are whole numbers of rows, so an operand that repeats with every row is expanded once. */
 static void walk_short(walk_args *w, int64_t begin, int64_t end)
 {
     const leat_broadcast *c = w->c;
@@ -208,7 +208,7 @@ static void walk(void *arg, int64_t begin, int64_t end)
         atomic_store_explicit(&w->bad, true, memory_order_relaxed);
 }
 
-/* Output 0 in the memory of whichever input is as large and nobody else's. */
+/* Output 0 in the memory of an input that has its size and no other user. */
 static leat_status out_over_any(leat_kernel *k, const leat_shape *shape, int64_t count,
                                 leat_tensor **out)
 {

@@ -1,6 +1,6 @@
 /* save_restore.c -- SaveV2, RestoreV2, MergeV2Checkpoints, and the names of shards. The kernels of
- * the older format are in save_slices.c. All of them wait for disks, and so have threads of their
- * own. */
+ * the first checkpoint format are in save_slices.c. All of them wait for disks, and so run in
+ * threads of their own. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -80,7 +80,7 @@ static leat_status save_v2(leat_kernel *k)
 
 /* ---- RestoreV2 ---- */
 
-/* All that have another dtype than is expected, a line each. */
+/* An error with a line for each tensor whose dtype is not the expected one. */
 static leat_status check_dtypes(leat_kernel *k, leat_bundle *b)
 {
     const leat_tensor *names = leat_kernel_in(k, 1);
@@ -108,7 +108,7 @@ static leat_status check_dtypes(leat_kernel *k, leat_bundle *b)
     return s;
 }
 
-/* What to read for output i, and the output. */
+/* Finds the stored pieces of output i, and allocates the output. */
 static leat_status plan_one(leat_kernel *k, leat_bundle *b, int i, leat_bundle_item *item)
 {
     const leat_string *name = AT(leat_string, leat_kernel_in(k, 1)) + i;
@@ -164,7 +164,7 @@ static leat_status restore_v2(leat_kernel *k)
                  (long long)n, expected);
     LEAT_TRY(check_inputs(k));
     const char *prefix = text(leat_kernel_in(k, 0), 0);
-    if (!leat_bundle_exists(prefix)) /* it may be of the older format */
+    if (!leat_bundle_exists(prefix)) /* the checkpoint may be of the first format */
         return leat_restore_slices(k);
     leat_bundle *b;
     LEAT_TRY(leat_bundle_open(prefix, &b));
@@ -194,7 +194,7 @@ static leat_status merge_v2(leat_kernel *k)
     for (size_t i = 0; i < n && clean; i++) {
         char *dir = leat_path_dir(paths[i]);
         if (strcmp(dir, home) != 0)
-            rmdir(dir); /* of several shards in one directory the last one does it */
+            rmdir(dir); /* if several shards are in one directory, the last one removes it */
         free(dir);
     }
     free(home);

@@ -1,5 +1,5 @@
-/* save_slices.c -- Save, SaveSlices, Restore, RestoreSlice: checkpoints of the older format (V1).
- */
+/* save_slices.c -- Save, SaveSlices, Restore, RestoreSlice: checkpoints of the first format
+ * (V1). */
 #include "kernels/cpu/save_slices.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static const char *text(const leat_string *s)
 }
 
 typedef struct named {
-    const leat_string *name, *spec; /* spec NULL: all of it */
+    const leat_string *name, *spec; /* spec NULL: the whole tensor */
     const leat_tensor *tensor;
 } named;
 
@@ -82,7 +82,7 @@ static leat_status save_slices(leat_kernel *k)
     return save_all(k, 3);
 }
 
-/* Output i: the tensor of name i, or the part of it that spec i says. */
+/* Output i: the tensor of name i, or the part of it that spec i describes. */
 static leat_status restore_one(leat_kernel *k, const leat_slice_reader *r, int i)
 {
     const leat_string *name = AT(leat_string, leat_kernel_in(k, 1)) + i;

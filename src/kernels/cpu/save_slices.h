@@ -1,4 +1,4 @@
-/* save_slices.h -- checkpoints of the older format, for RestoreV2, which reads both. */
+/* save_slices.h -- checkpoints of the first format, for RestoreV2, which reads both. */
 #ifndef LEAT_CPU_SAVE_SLICES_H
 #define LEAT_CPU_SAVE_SLICES_H
 

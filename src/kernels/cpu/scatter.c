@@ -1,6 +1,6 @@
-/* scatter.c -- updates of a variable's rows chosen by indices. All indices are checked before
- * anything is written. Rows are updated in the order of the indices, one at a time,
- * since the same row may come twice. */
+/* scatter.c -- updates of a variable's rows that indices select. All indices are checked before
+ * anything is written. Rows are updated in the order of the indices, one at a time, since a row may
+ * occur twice. */
 #include "core/element.h"
 #include "kernels/cpu/update.h"
 
@@ -72,8 +72,8 @@ static leat_status scatter_rows(leat_tensor *p, const leat_tensor *indices, cons
     return NULL;
 }
 
-/* ---- ScatterNd: the last dimension of indices is a place in the first dimensions of params ----
- */
+/* ---- ScatterNd: the last dimension of indices is a position in the first dimensions of params
+ * ---- */
 
 static leat_status check_nd(const leat_tensor *p, const leat_tensor *indices, const leat_tensor *u)
 {
@@ -108,7 +108,7 @@ static leat_status check_nd(const leat_tensor *p, const leat_tensor *indices, co
     return NULL;
 }
 
-/* The row that place i of depth numbers stands for, or -1. */
+/* The row of index i, which has `depth` numbers; -1 if it is out of bounds. */
 static int64_t nd_row(const leat_shape *ps, const leat_tensor *indices, int64_t i, int64_t depth)
 {
     int64_t row = 0;

@@ -7,7 +7,7 @@ typedef struct bound_args {
     bool upper;
 } bound_args;
 
-/* How many of x are below v; or not above it, if upper. */
+/* The number of elements of x that are below v or, if upper, not above v. */
 #define BISECT(dtype, T)                                                                           \
     static int64_t bisect_##T(const T *x, int64_t n, T v, bool upper)                              \
     {                                                                                              \

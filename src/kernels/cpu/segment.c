@@ -6,8 +6,8 @@
 #include "kernels/cpu/reduce.h"
 
 typedef struct segment_state {
-    leat_reduce_fn fn;   /* of sorted segments */
-    leat_reduce_add add; /* of unsorted ones */
+    leat_reduce_fn fn;   /* for sorted segments */
+    leat_reduce_add add; /* for unsorted segments */
     leat_reducer op;
     bool mean;
     double lowest; /* the lowest finite number of the node's float type, which may be half */
@@ -148,7 +148,7 @@ typedef struct unsorted_args {
 
 enum { TILE = 128 }; /* columns to a unit of work */
 
-/* Threads share the columns, so each sum is made in the order of the rows. */
+/* Threads divide the columns, so each sum is computed in the order of the rows. */
 static void unsorted_part(void *arg, int64_t begin, int64_t end)
 {
     const unsorted_args *u = arg;
@@ -162,7 +162,7 @@ static void unsorted_part(void *arg, int64_t begin, int64_t end)
     }
 }
 
-/* What segments without rows are: 0, 1, the lowest or highest finite number. */
+/* The value of segments without rows: 0, 1, the lowest or highest finite number. */
 static void fill_empty(const segment_state *s, leat_tensor *y)
 {
     if (s->op == LEAT_REDUCE_SUM || s->op == LEAT_REDUCE_PROD) {
@@ -178,7 +178,7 @@ static void fill_empty(const segment_state *s, leat_tensor *y)
     }
 }
 
-/* "[1,2]": where element i of a tensor of this shape is. */
+/* The position of element i in a tensor of this shape: "[1,2]". */
 static void place(const leat_shape *s, int64_t i, char *text, size_t n)
 {
     int64_t at[LEAT_MAX_RANK];

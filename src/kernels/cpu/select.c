@@ -7,7 +7,7 @@
 typedef struct select_args {
     const leat_tensor *cond, *t, *e;
     leat_tensor *y;
-    int64_t row; /* elements that one condition decides on */
+    int64_t row; /* elements that one condition selects */
 } select_args;
 
 #define SELECT(bytes, T)                                                                           \
@@ -39,7 +39,7 @@ static void rows_part(void *arg, int64_t begin, int64_t end)
     size_t bytes = (size_t)s->row * leat_element_size(s->y->dtype);
     for (int64_t i = begin; i < end; i++) {
         const leat_tensor *from = AT(bool, s->cond)[i] ? s->t : s->e;
-        if (from->data != s->y->data) /* else it is there already */
+        if (from->data != s->y->data) /* if the input's memory is the output's, nothing is copied */
             memcpy((char *)s->y->data + (size_t)i * bytes,
                    (const char *)from->data + (size_t)i * bytes, bytes);
     }
@@ -94,7 +94,7 @@ static leat_status select_run(leat_kernel *k)
     return NULL;
 }
 
-/* ---- SelectV2: what is smaller than the output is first brought to its shape ---- */
+/* ---- SelectV2: inputs that are smaller than the output are broadcast first ---- */
 
 static leat_status common_shape(const leat_shape *a, const leat_shape *b, leat_shape *out)
 {
@@ -185,7 +185,8 @@ EACH(WHERE)
         places_##T(x->data, x->count, at);                                                         \
         break;
 
-/* From the last on, each flat place spreads out into rank numbers; those before are still flat. */
+/* From the last on, each flat index is replaced by rank numbers; the ones before it are still
+ * flat. */
 static void unravel(int64_t *y, int64_t n, const leat_shape *s)
 {
     if (s->rank == 1)

@@ -1,6 +1,6 @@
 /* sets.c -- rows of the last dimension as sets: their unions, intersections, differences and sizes.
- * Both sides become lists of (group, value), sorted and without repetitions; then one walk over
- * both decides what stays. */
+ * Both sides are converted to lists of (group, value), sorted and without duplicates, which are
+ * then merged. */
 #include <ctype.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 #include "kernels/cpu/sparse.h"
 
 typedef struct member {
-    int64_t group; /* which row, counted through */
+    int64_t group; /* number of the row */
     int64_t number;
     const leat_string *text; /* or NULL */
 } member;
@@ -87,7 +87,7 @@ static leat_status sparse_side(leat_kernel *k, int i, bool validate, side *out)
 /* ---- Operations ---- */
 
 typedef struct set_op {
-    bool only_a, only_b, both; /* what stays */
+    bool only_a, only_b, both; /* which elements the result has */
 } set_op;
 
 static leat_status op_init(const leat_node *n, void *state)
@@ -105,7 +105,7 @@ static leat_status op_init(const leat_node *n, void *state)
     return NULL;
 }
 
-/* What stays of a and b, in order; out has room for all. */
+/* Merges a and b, in order; out has room for all. */
 static int64_t combine(const set_op *op, const side *a, const side *b, member *out)
 {
     int64_t i = 0, j = 0, n = 0;
@@ -166,7 +166,7 @@ static leat_status operate(leat_kernel *k, const side *a, const side *b)
     return s;
 }
 
-/* Sides that are sparse take three inputs. */
+/* A sparse side takes three inputs. */
 static leat_status run(leat_kernel *k, bool sparse_a, bool sparse_b)
 {
     bool validate = leat_node_bool(leat_kernel_node(k), "validate_indices");

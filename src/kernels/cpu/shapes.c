@@ -1,4 +1,4 @@
-/* shapes.c -- shapes read from tensors, and words for places in them. */
+/* shapes.c -- shapes read from tensors, and text of indices for messages. */
 #include "kernels/cpu/shapes.h"
 
 #include <inttypes.h>

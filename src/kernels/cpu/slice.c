@@ -5,7 +5,8 @@
 #include "kernels/cpu/shapes.h"
 #include "ops/strided_spec.h"
 
-/* Rows of the input that lie together and are aligned become a view; true if that was done. */
+/* If the slice is contiguous rows of the input, suitably aligned, outputs a view and returns
+ * true. */
 static leat_status view(leat_kernel *k, const leat_tensor *x, const int64_t *begin,
                         const int64_t *size, const leat_shape *out, bool *done)
 {
@@ -88,7 +89,7 @@ static leat_status masks_init(const leat_node *n, void *state)
     return NULL;
 }
 
-/* Moves between the slice of `large` and the dense elements at `small`; large is written if
+/* Copies between the slice of `large` and the contiguous elements at `small`; to large if
  * into_large. */
 static leat_status strided_move(leat_kernel *k, const leat_strided_spec *spec,
                                 const leat_tensor *large, void *small, bool into_large)

@@ -5,13 +5,13 @@
 #include "kernels/cpu/arith.h"
 #include "kernels/cpu/vmath.h"
 
-enum { SCRATCH = 1024 }; /* elements that a part keeps on its stack */
+enum { SCRATCH = 1024 }; /* elements of scratch memory that a task has on its stack */
 
-/* Logits and labels, broadcast to (batch, classes): how far apart their rows and their classes
- * are, 0 where one stands for all. */
+/* Logits and labels, broadcast to (batch, classes): the strides of their rows and classes; 0 where
+ * an element is broadcast. */
 typedef struct xent_args {
     const leat_tensor *logits, *labels;
-    const leat_tensor *scale; /* of each row's gradient; NULL: none */
+    const leat_tensor *scale; /* factor of each row's gradient; NULL: none */
     leat_tensor *loss, *back;
     int64_t batch, classes;
     int64_t logits_row, logits_step, labels_row, labels_step;
@@ -93,7 +93,7 @@ static void xent_part(void *arg, int64_t begin, int64_t end)
         xent_rows_double(a, begin, end);
 }
 
-/* One row, many scales: they are repeated against each other, as Mul would. */
+/* One row of logits and labels, many scales: broadcast against each other, as Mul does. */
 static bool scales_repeat(const xent_args *a)
 {
     return a->scale && a->batch == 1 && a->scale->count != 1;
@@ -141,7 +141,7 @@ static leat_status xent_compute(leat_kernel *k, xent_args *a)
     return NULL;
 }
 
-/* How far apart rows and classes of t are when it is broadcast to (batch, classes). */
+/* The strides of t's rows and classes when it is broadcast to (batch, classes). */
 static void xent_steps(const leat_tensor *t, int64_t *row, int64_t *step)
 {
     const leat_shape *s = &t->shape;
@@ -214,8 +214,8 @@ static leat_status sparse_xent(leat_kernel *k)
     return xent_compute(k, &a);
 }
 
-/* The number of losses, from logits and labels alone. What does not fit together is the cross
- * entropy's to refuse. */
+/* The number of losses, from the shapes of logits and labels. If these do not fit, the cross
+ * entropy reports it. */
 static leat_status xent_rows(leat_kernel *k)
 {
     int64_t rows = 1;

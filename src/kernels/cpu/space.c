@@ -1,16 +1,17 @@
-/* space.c -- blocks of space that move to the batch or the depth, and back: SpaceToBatchND,
- * BatchToSpaceND, SpaceToBatch, BatchToSpace, SpaceToDepth, DepthToSpace. */
+/* space.c -- ops that move blocks of the spatial dimensions to the batch or the depth, and back:
+ * SpaceToBatchND, BatchToSpaceND, SpaceToBatch, BatchToSpace, SpaceToDepth, DepthToSpace. */
 #include "core/element.h"
 #include "kernels/cpu/shapes.h"
 
 /* ---- Batch ---- */
 
 typedef struct blocks {
-    int n;                                               /* dimensions of space */
-    int64_t block[LEAT_MAX_RANK];                        /* sizes of a block */
-    int64_t before[LEAT_MAX_RANK], after[LEAT_MAX_RANK]; /* paddings, or what is cropped */
-    int64_t product;                                     /* of block */
-    leat_shape space, batch;                             /* of the tensors on both sides */
+    int n;                        /* number of spatial dimensions */
+    int64_t block[LEAT_MAX_RANK]; /* sizes of a block */
+    /* Paddings, or sizes of the parts that are cropped. */
+    int64_t before[LEAT_MAX_RANK], after[LEAT_MAX_RANK];
+    int64_t product;         /* of block */
+    leat_shape space, batch; /* shapes of the tensors on both sides */
 } blocks;
 
 static leat_status read_blocks(leat_kernel *k, bool to_batch, bool nd, blocks *b)
@@ -87,8 +88,8 @@ static leat_status space_shape(blocks *b)
     return NULL;
 }
 
-/* Row `row` of the side of batches, counted without the inner dimensions, as a row of the side of
- * space; -1 if it was padding or is cropped. */
+/* The row of the spatial tensor that corresponds to row `row` of the batch tensor, counted without
+ * the inner dimensions; -1 if it is padding or cropped. */
 static int64_t row_in_space(const blocks *b, int64_t row)
 {
     int64_t at[LEAT_MAX_RANK] = {0}, flat;

@@ -1,4 +1,4 @@
-/* sparse.c -- sparse tensors: what their kernels share, SparseToDense, SparseTensorDenseMatMul. */
+/* sparse.c -- sparse tensors: helpers of their kernels, SparseToDense, SparseTensorDenseMatMul. */
 #include "kernels/cpu/sparse.h"
 
 #include <stdio.h>
@@ -49,7 +49,7 @@ leat_status leat_sparse_check(const leat_sparse *s, bool ordered)
 {
     for (int64_t i = 0; i < s->n; i++) {
         const int64_t *place = leat_sparse_at(s, i);
-        int order = i == 0 ? 1 : 0; /* of this place and the one before */
+        int order = i == 0 ? 1 : 0; /* the order of this index and the one before */
         for (int d = 0; d < s->rank; d++) {
             LEAT_REQUIRE(place[d] >= 0 && place[d] < s->shape.dim[d], INVALID_ARGUMENT,
                          "indices[%lld] = [%s] is out of bounds: need 0 <= index < [%s]",

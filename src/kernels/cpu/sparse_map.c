@@ -1,5 +1,5 @@
-/* sparse_map.c -- sparse tensors kept aside behind numbers. Numbers go up; the entries that are
- * there are an array from the oldest one on. */
+/* sparse_map.c -- sparse tensors that are stored under numbers. Numbers ascend; the present entries
+ * are an array from the oldest one on. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,15 +10,15 @@
 #include "kernels/cpu/sparse.h"
 
 typedef struct entry {
-    leat_tensor *indices, *values; /* owned; NULL: taken */
+    leat_tensor *indices, *values; /* owned; NULL: the entry was taken */
     leat_shape shape;
 } entry;
 
 typedef struct sparse_map {
     leat_resource base;
     char *name;
-    pthread_mutex_t lock; /* guards what follows; no other lock is taken under it */
-    entry *entries;       /* that of number first + i is entries[i] */
+    pthread_mutex_t lock; /* guards the following fields; no other lock is taken under it */
+    entry *entries;       /* entries[i] has the number first + i */
     int64_t first, n, cap;
 } sparse_map;
 
@@ -42,7 +42,7 @@ static void map_free(void *resource)
 
 static const leat_resource_type map_type = {"N10tensorflow16SparseTensorsMapE", map_free};
 
-/* ---- Finding it, once for each node of a plan ---- */
+/* ---- Finding the map, once for each node of a plan ---- */
 
 typedef struct map_state {
     _Atomic(sparse_map *) map;
@@ -78,7 +78,7 @@ static leat_status map_of(leat_kernel *k, sparse_map **out)
                                              map_make, (void *)name, &r));
         m = (sparse_map *)r;
         if (!atomic_compare_exchange_strong(&state->map, &none, m)) {
-            leat_resource_unref(r); /* another step was faster */
+            leat_resource_unref(r); /* another step has made it meanwhile */
             m = none;
         }
     }
@@ -88,7 +88,7 @@ static leat_status map_of(leat_kernel *k, sparse_map **out)
 
 /* ---- Adding ---- */
 
-/* Takes what e holds; gives its number. */
+/* Takes the contents of e; gives its number. */
 static int64_t map_add(sparse_map *m, entry e)
 {
     pthread_mutex_lock(&m->lock);
@@ -113,7 +113,7 @@ static leat_status add(leat_kernel *k)
     return NULL;
 }
 
-/* Entries [begin, end) of s, all in the same row, without their first dim. */
+/* Entries [begin, end) of s, all in the same row, without their first dimension. */
 static leat_status row_of(leat_kernel *k, const leat_sparse *s, int64_t begin, int64_t end,
                           entry *out)
 {
@@ -164,7 +164,7 @@ static leat_status add_many(leat_kernel *k)
 
 /* ---- Taking ---- */
 
-/* Takes n entries out of the map; those before one that is missing are lost with it. */
+/* Takes n entries out of the map; if one is missing, those before it are lost. */
 static leat_status map_take(sparse_map *m, const int64_t *numbers, int64_t n, entry *out)
 {
     leat_status s = NULL;
@@ -182,7 +182,7 @@ static leat_status map_take(sparse_map *m, const int64_t *numbers, int64_t n, en
     int64_t gone = 0;
     while (gone < m->n && !m->entries[gone].indices)
         gone++;
-    if (gone > m->n / 2) { /* seldom enough that moving the rest costs nothing */
+    if (gone > m->n / 2) { /* done rarely, so that the cost of moving the rest is negligible */
         memmove(m->entries, m->entries + gone, sizeof(entry) * (size_t)(m->n - gone));
         m->first += gone;
         m->n -= gone;

@@ -74,9 +74,9 @@ static leat_status dense_add_run(leat_kernel *k)
     return NULL;
 }
 
-/* ---- Two sparse tensors, place by place ---- */
+/* ---- Two sparse tensors, index by index ---- */
 
-typedef struct pair { /* of values at one place; -1: none */
+typedef struct pair { /* the values at one index; -1: none */
     int64_t a, b;
 } pair;
 
@@ -95,7 +95,7 @@ static leat_status two_inputs(leat_kernel *k, leat_sparse *a, leat_sparse *b)
     return NULL;
 }
 
-/* All places of both, which are in order; `out` has room. */
+/* All indices of both, which are sorted; `out` has room. */
 static int64_t join(const leat_sparse *a, const leat_sparse *b, pair *out)
 {
     int64_t i = 0, j = 0, n = 0;
@@ -134,7 +134,7 @@ static double magnitude(const leat_tensor *t, int64_t i)
     return fabs(leat_tensor_at(t, i));
 }
 
-/* values[i] = a op b at place i, a missing one being 0; what is below `least` is dropped (for
+/* values[i] = a op b at index i, where a missing value is 0; results below `least` are dropped (for
  * SparseAdd). */
 static leat_status combine(leat_kernel *k, leat_update_op op, double least, bool drop)
 {
@@ -185,7 +185,7 @@ static leat_status minimum_run(leat_kernel *k)
     return combine(k, LEAT_UPDATE_MIN, 0, false);
 }
 
-/* The gradient of what stayed in the sum goes to each side where it has a value. */
+/* The gradient of each value of the sum is that of the values it was computed from. */
 static leat_status add_grad_run(leat_kernel *k)
 {
     const leat_tensor *dy = leat_kernel_in(k, 0), *sum = leat_kernel_in(k, 3);
@@ -217,7 +217,7 @@ static leat_status add_grad_run(leat_kernel *k)
     return NULL;
 }
 
-/* dx is dy where the place is also among those of the slice, else 0. */
+/* dx is dy at indices that are in the slice, else 0. */
 static leat_status slice_grad_run(leat_kernel *k)
 {
     const leat_tensor *dy = leat_kernel_in(k, 0), *at = leat_kernel_in(k, 1),
@@ -248,7 +248,7 @@ static leat_status slice_grad_run(leat_kernel *k)
     return NULL;
 }
 
-/* ---- Sparse and dense: the dense side is stretched to the sparse one ---- */
+/* ---- Sparse and dense: the dense side is broadcast to the sparse one ---- */
 
 static leat_status cwise(leat_kernel *k, leat_update_op op)
 {
@@ -303,7 +303,7 @@ static leat_status cwise_div_run(leat_kernel *k)
 typedef struct reduction {
     leat_sparse s;
     bool reduced[LEAT_MAX_RANK];
-    leat_shape kept; /* of the dims that stay, and of those of size 1 in place of others */
+    leat_shape kept; /* shape of the kept dims, with size 1 for reduced ones if keep_dims */
     leat_shape out;
 } reduction;
 
@@ -343,7 +343,7 @@ static int64_t group_of(const reduction *r, int64_t i)
     return at;
 }
 
-/* A dense result, and which of its elements anything came to; those that nothing came to are 0. */
+/* A dense result, and which of its elements have a contribution; the others are 0. */
 static leat_status reduce(const reduction *r, leat_update_op op, leat_tensor *y, bool *seen)
 {
     leat_update_fn fn;

@@ -1,5 +1,6 @@
-/* sparse_move.c -- sparse tensors in another order, shape or number: SparseReorder, SparseReshape,
- * SparseConcat, SparseSplit, SparseSlice, SparseFillEmptyRows and the gradient of the last. */
+/* sparse_move.c -- ops that reorder, reshape, concatenate, split and slice sparse tensors:
+ * SparseReorder, SparseReshape, SparseConcat, SparseSplit, SparseSlice, SparseFillEmptyRows and the
+ * gradient of the last. */
 #include <stdlib.h>
 
 #include "core/alloc.h"
@@ -36,11 +37,11 @@ static leat_status shape_out(leat_kernel *k, int i, const leat_shape *s)
 
 /* ---- SparseReorder, SparseConcat ---- */
 
-typedef struct entry { /* a value and where it is */
+typedef struct entry { /* a value and its index */
     const int64_t *place;
     const leat_tensor *values;
-    int64_t i;   /* in values */
-    int64_t add; /* to dimension `dim` of the place */
+    int64_t i;   /* position in values */
+    int64_t add; /* added to dimension `dim` of the index */
     int dim, rank;
 } entry;
 
@@ -92,7 +93,7 @@ static leat_status reorder_run(leat_kernel *k)
     return bad;
 }
 
-/* Tensor i of n: its places, values and shape come n inputs apart. */
+/* Tensor i of n: its indices, values and shape are n inputs apart. */
 static leat_status sparse_of(leat_kernel *k, int i, int n, leat_sparse *out)
 {
     const leat_tensor *indices = leat_kernel_in(k, i), *values = leat_kernel_in(k, n + i),
@@ -233,7 +234,7 @@ static leat_status reshape_run(leat_kernel *k)
     LEAT_TRY(matrix_out(k, 0, n, to.rank, &y));
     for (int64_t i = 0; i < n; i++) {
         const int64_t *place = AT(int64_t, indices) + i * from.rank;
-        uint64_t flat = 0; /* wraps for places that are not inside */
+        uint64_t flat = 0; /* wraps for indices that are out of bounds */
         for (int d = 0; d < from.rank; d++)
             flat = flat * (uint64_t)from.dim[d] + (uint64_t)place[d];
         int64_t left = (int64_t)flat, *at = AT(int64_t, y) + i * to.rank;
@@ -247,7 +248,7 @@ static leat_status reshape_run(leat_kernel *k)
 
 /* ---- SparseSlice, SparseSplit ---- */
 
-/* What is in [start, start + size) becomes outputs at[0], at[1], at[2]. */
+/* Writes the part in [start, start + size) to outputs at[0], at[1], at[2]. */
 static leat_status slice(leat_kernel *k, const leat_sparse *s, const int64_t *start,
                          const leat_shape *size, const int at[3])
 {
@@ -345,7 +346,7 @@ static leat_status fill_rows(leat_kernel *k, const leat_sparse *s, const leat_te
     LEAT_TRY(matrix_out(k, 0, n, s->rank, &indices));
     LEAT_TRY(vector_out(k, 1, n, &values));
     memset(indices->data, 0, (size_t)indices->count * sizeof(int64_t));
-    int64_t at = 0; /* counts become where a row begins */
+    int64_t at = 0; /* converts counts to the start of each row */
     for (int64_t r = 0; r < rows; r++) {
         int64_t here = counts[r] ? counts[r] : 1;
         if (!counts[r]) {

@@ -1,10 +1,10 @@
-/* sparse_segment.c -- SparseSegmentSum, Mean and SqrtN, and what their gradients add. */
+/* sparse_segment.c -- SparseSegmentSum, Mean and SqrtN, and the ops of their gradients. */
 #include "kernels/cpu/arith.h"
 #include "kernels/cpu/reduce.h"
 
 typedef enum scaling { SUM, MEAN, SQRT_N } scaling;
 
-/* What n rows are divided by. */
+/* The divisor for n rows. */
 static double divisor(scaling s, int64_t n)
 {
     return s == SUM || n == 0 ? 1 : s == MEAN ? (double)n : sqrt((double)n);
@@ -121,7 +121,7 @@ static leat_status sqrt_n(leat_kernel *k)
     return reduce(k, SQRT_N);
 }
 
-/* How many rows each segment has, in a temporary. */
+/* The number of rows of each segment, in temporary memory. */
 static leat_status count_rows(leat_kernel *k, const leat_tensor *ids, int64_t segments,
                               int64_t **counts_out)
 {

@@ -1,5 +1,5 @@
-/* special.c -- the gamma function's family, element by element. All is computed in double: these
- * are slow anyway, and float would lose digits on the way. */
+/* special.c -- the gamma function and related functions, element-wise. All are computed in double:
+ * they are slow anyway, and float would lose digits. */
 #include "kernels/cpu/special_fn.h"
 #include "kernels/cpu/row1.h"
 #include "kernels/cpu/row2.h"

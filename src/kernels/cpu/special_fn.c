@@ -1,6 +1,6 @@
 /* special_fn.c -- series, continued fractions and asymptotic expansions, as in the handbooks
- * (Abramowitz and Stegun; NIST DLMF). The derivative of igamma carries the derivative by a of each
- * term along with the term. */
+ * (Abramowitz and Stegun; NIST DLMF). The derivative of igamma with respect to a is computed term
+ * by term along with the series. */
 #include "kernels/cpu/special_fn.h"
 
 #include <float.h>
@@ -99,7 +99,7 @@ double leat_polygamma(double n, double x)
 
 /* ---- Incomplete gamma ---- */
 typedef struct dual {
-    double v, d; /* a value and its derivative by a */
+    double v, d; /* a value and its derivative with respect to a */
 } dual;
 
 /* x^a e^-x / gamma(b), b being a or a + 1 */

@@ -5,7 +5,7 @@
 #include "kernels/cpu/move.h"
 #include "kernels/cpu/shapes.h"
 
-/* What lies at [begin, end) of the axis becomes output i of shape s. */
+/* Sets output i, of shape s, to the part [begin, end) of the axis. */
 static leat_status part(leat_kernel *k, const leat_tensor *x, int axis, int64_t begin, int64_t end,
                         int i, const leat_shape *s)
 {
@@ -65,7 +65,7 @@ static leat_status split(leat_kernel *k)
     return NULL;
 }
 
-/* The sizes add up to the dim; a -1 takes what is left. */
+/* Checks that the sizes add up to the dim; a -1 is replaced by the rest. */
 static leat_status check_sizes(const leat_tensor *sizes, int64_t dim, int64_t *left)
 {
     int64_t sum = 0;

@@ -1,5 +1,5 @@
-/* stack.c -- StackV2, StackPushV2, StackPopV2, StackCloseV2. The handle itself owns the stack, so
- * a stack goes when the last tensor of its step that holds the handle goes. */
+/* stack.c -- StackV2, StackPushV2, StackPopV2, StackCloseV2. The handle itself owns the stack, so a
+ * stack is freed with the last tensor of its step that holds the handle. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -9,11 +9,11 @@
 
 typedef struct stack {
     leat_resource base;
-    pthread_mutex_t lock; /* guards all below; no other lock is taken under it */
+    pthread_mutex_t lock; /* guards the following fields; no other lock is taken under it */
     leat_tensor **items;  /* owned */
     int64_t n, cap, max;
     bool closed;
-    leat_dtype dtype; /* not guarded: it and name never change */
+    leat_dtype dtype; /* dtype and name never change and need no lock */
     char *name;
 } stack;
 

@@ -50,7 +50,7 @@ static leat_status variable_find(leat_kernel *k, variable_state *state, leat_var
         return s;
     }
     if (!atomic_compare_exchange_strong(&state->var, &none, v)) {
-        leat_resource_unref(r); /* another step was faster */
+        leat_resource_unref(r); /* another step has made it meanwhile */
         v = none;
     }
     *out = v;
@@ -67,14 +67,14 @@ static leat_status variable_run(leat_kernel *k)
     return NULL;
 }
 
-/* ---- Temporary variables: they live as long as references to them, in one step, where a name may
- * be there only once ---- */
+/* ---- Temporary variables: they live as long as references to them, within one step, in which
+ * their names are unique ---- */
 
 static struct {
-    pthread_mutex_t lock; /* guards the rest */
+    pthread_mutex_t lock; /* guards the other fields */
     struct {
         const leat_step *step;
-        leat_variable *var; /* not counted: goes when the variable does */
+        leat_variable *var; /* not counted: the entry is removed when the variable is freed */
     } * v;
     int n, cap;
 } temporaries = {PTHREAD_MUTEX_INITIALIZER};
@@ -173,8 +173,8 @@ static void copy_part(void *arg, int64_t begin, int64_t end)
     memcpy(c->dst + begin, c->src + begin, (size_t)(end - begin));
 }
 
-/* With v's lock held. The value is shared: who else holds it keeps it, since the next writer will
- * copy it then. It is copied now only where that goes into memory which v has already. */
+/* The lock of v is held. The value is shared: its other owners keep it, since the next writer will
+ * copy it. It is copied now only if v already has memory for it. */
 static leat_status assign(leat_kernel *k, leat_variable *v, leat_tensor *value, bool validate)
 {
     const leat_shape *old = v->value ? &v->value->shape : &v->shape;
@@ -258,7 +258,7 @@ static leat_status resource_sub(leat_kernel *k)
     return dense_update(k, LEAT_UPDATE_SUB, false);
 }
 
-/* Gives the count and adds one to it, below a limit. */
+/* Outputs the count and increments it, up to a limit. */
 static leat_status count_up_to(leat_kernel *k)
 {
     const leat_node *n = leat_kernel_node(k);
@@ -297,10 +297,22 @@ const leat_kernel_def leat_cpu_state[] = {
     {.op = "DestroyTemporaryVariable", .run = destroy_temporary_run},
     {.op = "IsVariableInitialized", .run = is_initialized},
     {.op = "Assign", .run = assign_run},
-    {.op = "AssignAdd", .where = {{"T", NUMBERS}}, .run = assign_add},
-    {.op = "AssignSub", .where = {{"T", NUMBERS}}, .run = assign_sub},
-    {.op = "AssignAddVariableOp", .where = {{"dtype", NUMBERS}}, .run = resource_add},
-    {.op = "AssignSubVariableOp", .where = {{"dtype", NUMBERS}}, .run = resource_sub},
+    {.op = "AssignAdd",
+     .where = {{"T", NUMBERS}},
+     .run = assign_add,
+     .rule = &leat_rule_assign_add},
+    {.op = "AssignSub",
+     .where = {{"T", NUMBERS}},
+     .run = assign_sub,
+     .rule = &leat_rule_assign_sub},
+    {.op = "AssignAddVariableOp",
+     .where = {{"dtype", NUMBERS}},
+     .run = resource_add,
+     .rule = &leat_rule_assign_add},
+    {.op = "AssignSubVariableOp",
+     .where = {{"dtype", NUMBERS}},
+     .run = resource_sub,
+     .rule = &leat_rule_assign_sub},
     {.op = "CountUpTo", .where = {{"T", LEAT_TYPES_INDEX}}, .run = count_up_to},
     {.op = "ResourceCountUpTo", .where = {{"T", LEAT_TYPES_INDEX}}, .run = count_up_to},
     {0},

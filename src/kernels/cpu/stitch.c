@@ -5,7 +5,7 @@
 #include "kernels/cpu/shapes.h"
 #include "kernels/cpu/update.h"
 
-/* data[i].shape is indices[i].shape + what all have in common */
+/* data[i].shape is indices[i].shape followed by dimensions that all have in common */
 static leat_status check_stitch(leat_kernel *k, int n)
 {
     const leat_shape *ix0 = &leat_kernel_in(k, 0)->shape, *d0 = &leat_kernel_in(k, n)->shape;
@@ -41,8 +41,8 @@ static void stitch_part(void *arg, int64_t begin, int64_t end)
                (const char *)s->data->data + (size_t)i * s->bytes, s->bytes);
 }
 
-/* Where an index comes twice the last one counts, so only the parallel form, which leaves that
- * open, splits the rows of one input. */
+/* If an index occurs twice the last one counts, so only the parallel form, which does not define
+ * that, splits the rows of one input among threads. */
 static leat_status stitch_inputs(leat_kernel *k, int n, leat_tensor *y, int64_t row, bool parallel)
 {
     stitch_args s = {.y = y, .bytes = (size_t)row * leat_element_size(y->dtype)};
@@ -83,7 +83,7 @@ static leat_status stitch(leat_kernel *k, bool parallel)
     LEAT_TRY(leat_kernel_out(k, 0, &s, &y));
     if (y->count == 0)
         return NULL;
-    if (total <= max && !leat_is_managed(y->dtype)) /* some rows will not be written to */
+    if (total <= max && !leat_is_managed(y->dtype)) /* rows that no index names are not written */
         leat_move_zero(k, y);
     return stitch_inputs(k, n, y, y->count / (max + 1), parallel);
 }

@@ -53,7 +53,7 @@ static leat_status join_run(leat_kernel *k)
 
 /* ---- AsString ---- */
 
-enum { LONGEST = 1 << 20 }; /* width and precision that make sense */
+enum { LONGEST = 1 << 20 }; /* limit of width and precision */
 
 typedef struct as_string_state {
     char format[48]; /* of one number, for printf */
@@ -156,7 +156,7 @@ static leat_status as_string_run(leat_kernel *k)
 
 /* ---- StringToNumber ---- */
 
-/* Number i of y; false if the text is not one, or one that does not fit. */
+/* Parses number i of y; false if the text is not a number, or one that does not fit. */
 static bool parse(const char *text, size_t size, leat_tensor *y, int64_t i)
 {
     char *end;
@@ -194,7 +194,7 @@ static leat_status to_number_run(leat_kernel *k)
     return NULL;
 }
 
-/* ---- StringLength: bytes, or the beginnings of characters ---- */
+/* ---- StringLength: counts bytes, or first bytes of UTF-8 characters ---- */
 
 static leat_status length_run(leat_kernel *k)
 {

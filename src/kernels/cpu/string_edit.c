@@ -1,6 +1,6 @@
-/* string_edit.c -- a string from a string: StringLower, StringUpper, StringStrip, Substr,
- * EncodeBase64, DecodeBase64. Case is that of ASCII unless the encoding is utf-8, where Latin,
- * Greek and Cyrillic letters have it, too. */
+/* string_edit.c -- ops that make a string from a string: StringLower, StringUpper, StringStrip,
+ * Substr, EncodeBase64, DecodeBase64. Upper and lower case are those of ASCII; with the encoding
+ * utf-8 also those of Latin, Greek and Cyrillic letters. */
 #include <ctype.h>
 #include <stdio.h>
 
@@ -10,7 +10,7 @@
 
 typedef leat_status (*edit_fn)(const leat_node *n, const leat_string *s, leat_strbuf *out);
 
-/* The output is as large as the input, each string made by fn. */
+/* Makes an output of the input's shape by calling fn for each string. */
 static leat_status each(leat_kernel *k, edit_fn fn)
 {
     const leat_tensor *x = leat_kernel_in(k, 0);
@@ -151,7 +151,7 @@ static leat_status decode_run(leat_kernel *k)
 
 /* ---- Substr ---- */
 
-/* Where character or byte `pos` begins, -1 if there is none; below 0: from the end. */
+/* The start of character or byte `pos`, -1 if there is none; pos below 0 counts from the end. */
 static int64_t place_of(const leat_string *s, int64_t pos, bool utf8)
 {
     int64_t size = (int64_t)s->size;
@@ -189,7 +189,8 @@ static leat_status substr(const leat_string *s, int64_t pos, int64_t len, bool u
             end = (int64_t)leat_utf8_after(s->data, s->size, (size_t)end);
     } else {
         int64_t left = (int64_t)s->size - at;
-        end = len < 0 || len > left ? (int64_t)s->size : at + len; /* a length below 0 is huge */
+        /* a negative length means the rest, as if it were unsigned. */
+        end = len < 0 || len > left ? (int64_t)s->size : at + len;
     }
     LEAT_REQUIRE(leat_string_set(out, s->data ? s->data + at : "", (size_t)(end - at)),
                  RESOURCE_EXHAUSTED, "no memory for a string of %lld bytes", (long long)(end - at));

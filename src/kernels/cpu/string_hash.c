@@ -60,18 +60,18 @@ static leat_status bucket_strong_run(leat_kernel *k)
 
 /* ---- DecodeRaw, DecodePaddedRaw ---- */
 
-/* n bytes; each number's bytes are turned round if they are not this machine's way. */
-static void copy_numbers(char *to, const char *from, size_t n, size_t size, bool little)
+/* Reverses the bytes of each number in n bytes, if they are big-endian. */
+static void swap_numbers(char *p, size_t n, size_t size, bool little)
 {
-    memcpy(to, from, n);
-    if (little || size == 1)
-        return;
-    for (size_t i = 0; i + size <= n; i += size)
-        for (size_t j = 0; j < size; j++)
-            to[i + j] = from[i + size - 1 - j];
+    for (size_t i = 0; !little && i + size <= n; i += size)
+        for (size_t j = 0; j < size / 2; j++) {
+            char c = p[i + j];
+            p[i + j] = p[i + size - 1 - j];
+            p[i + size - 1 - j] = c;
+        }
 }
 
-static size_t number_size(leat_dtype t) /* a complex number is two */
+static size_t number_size(leat_dtype t) /* for a complex number, the size of a part */
 {
     return t == LEAT_COMPLEX64 ? 4 : t == LEAT_COMPLEX128 ? 8 : leat_element_size(t);
 }
@@ -99,8 +99,8 @@ static leat_status decode_run(leat_kernel *k)
     LEAT_TRY(leat_kernel_out(k, 0, &shape, &y));
     bool little = leat_node_bool(leat_kernel_node(k), "little_endian");
     for (int64_t i = 0; i < x->count && bytes; i++)
-        copy_numbers((char *)y->data + (size_t)i * bytes, AT(leat_string, x)[i].data, bytes,
-                     number_size(t), little);
+        memcpy((char *)y->data + (size_t)i * bytes, AT(leat_string, x)[i].data, bytes);
+    swap_numbers(y->data, (size_t)x->count * bytes, number_size(t), little);
     if (t == LEAT_BOOL) /* any byte but 0 is true */
         for (int64_t i = 0; i < y->count; i++)
             AT(uint8_t, y)[i] = AT(uint8_t, y)[i] != 0;
@@ -128,16 +128,11 @@ static leat_status decode_padded_run(leat_kernel *k)
     memset(y->data, 0, (size_t)y->count * each);
     for (int64_t i = 0; i < x->count; i++) {
         const leat_string *s = AT(leat_string, x) + i;
-        char padded[16];
         size_t n = s->size < (size_t)bytes ? s->size : (size_t)bytes, whole = n - n % each;
         char *to = (char *)y->data + (size_t)i * (size_t)bytes;
-        if (whole)
-            copy_numbers(to, s->data, whole, each, little);
-        if (n > whole) {
-            memset(padded, 0, sizeof(padded));
-            memcpy(padded, s->data + whole, n - whole);
-            copy_numbers(to + whole, padded, each, each, little);
-        }
+        if (n)
+            memcpy(to, s->data, n);
+        swap_numbers(to, n > whole ? whole + each : whole, each, little);
     }
     return NULL;
 }
@@ -150,7 +145,7 @@ static void put_little(uint64_t v, uint8_t *to)
         to[i] = (uint8_t)(v >> (8 * i));
 }
 
-/* Of several strings: the fingerprint of their fingerprints, which come to scratch. */
+/* For several strings: the fingerprint of their fingerprints, which are written to scratch. */
 static uint64_t fingerprint_of(const leat_tensor *x, int64_t from, int64_t n, uint8_t *scratch)
 {
     if (x->dtype != LEAT_STRING) {

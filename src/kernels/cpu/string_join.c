@@ -1,4 +1,4 @@
-/* string_join.c -- strings apart and together: StringSplit, StringSplitV2, ReduceJoin,
+/* string_join.c -- ops that split, join and format strings: StringSplit, StringSplitV2, ReduceJoin,
  * UnsortedSegmentJoin, StringFormat. */
 #include <ctype.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ typedef struct token {
 
 typedef struct tokens {
     token *v;
-    int64_t n, cap, row, column, columns; /* where the next goes; the longest row */
+    int64_t n, cap, row, column, columns; /* position of the next item; length of the longest row */
 } tokens;
 
 static void add(tokens *t, const char *text, size_t size)
@@ -35,7 +35,7 @@ static void add(tokens *t, const char *text, size_t size)
         t->columns = t->column;
 }
 
-/* At each byte that is one of the delimiter's; without a delimiter after each byte. */
+/* Splits at each byte that is in the delimiter; without a delimiter after each byte. */
 static void split(tokens *t, const leat_string *s, const leat_string *delimiter, bool skip_empty)
 {
     size_t from = 0;
@@ -61,7 +61,7 @@ static const char *find(const char *s, size_t n, const leat_string *what)
     return NULL;
 }
 
-/* As Python's str.split does. */
+/* Splits like Python's str.split. */
 static void split_v2(tokens *t, const leat_string *s, const leat_string *separator, int64_t most)
 {
     const char *at = s->data ? s->data : "", *end = at + s->size;
@@ -146,7 +146,7 @@ static leat_status split_v2_run(leat_kernel *k)
 
 /* ---- ReduceJoin ---- */
 
-typedef struct walk { /* over the elements that some dimensions span, the first the slowest */
+typedef struct walk { /* iterates over the elements of some dimensions, the first one slowest */
     int64_t size[LEAT_MAX_RANK], stride[LEAT_MAX_RANK], count;
     int n;
 } walk;
@@ -184,7 +184,8 @@ static leat_status reduced_dims(const leat_shape *s, const leat_tensor *axes, bo
                      (long long)a);
         is_reduced[d] = true;
     }
-    for (int64_t i = axes->count - 1; i >= 0; i--) { /* what is named first changes fastest */
+    /* The axis that is named first changes fastest. */
+    for (int64_t i = axes->count - 1; i >= 0; i--) {
         int64_t a = leat_index_at(axes, i);
         walk_add(reduced, s, (int)(a < 0 ? a + s->rank : a));
     }

@@ -12,7 +12,7 @@
 #include "proto/tensor_codec.h"
 #include "proto/wire.h"
 
-/* ---- Buckets that grow by a tenth from 1e-12 to 1e20, the same below zero ---- */
+/* ---- Buckets whose limits grow by a tenth from 1e-12 to 1e20, and the negatives of these ---- */
 enum { MOST_BUCKETS = 1600 };
 static double limits[MOST_BUCKETS];
 static int n_limits;
@@ -71,7 +71,7 @@ static leat_status histogram_of(leat_kernel *k, const leat_tensor *t, Leat__Hist
     return NULL;
 }
 
-/* Runs of empty buckets become one. Writes over the counts. */
+/* Merges adjacent empty buckets. Overwrites the counts. */
 static void collapse(Leat__HistogramProto *h, double *counts, double *ends)
 {
     size_t n = 0;

@@ -94,7 +94,7 @@ static leat_tensor_array *array_new(char *name, leat_dtype t)
     return a;
 }
 
-/* Outputs: a handle that owns the array (takes it), and the beginning of its flow. */
+/* Outputs a handle that owns the array (takes it), and the initial flow. */
 static leat_status give(leat_kernel *k, leat_tensor_array *a)
 {
     leat_shape scalar = {0};
@@ -147,7 +147,7 @@ static leat_status array_make(leat_kernel *k)
     return give(k, a);
 }
 
-/* prefix and then s; unknown if s is or if it is too much. */
+/* prefix followed by s; unknown if s is or if the rank is too high. */
 static leat_shape prepend(const leat_shape *prefix, const leat_shape *s)
 {
     if (s->rank < 0 || prefix->rank + s->rank > LEAT_MAX_RANK)
@@ -158,8 +158,8 @@ static leat_shape prepend(const leat_shape *prefix, const leat_shape *s)
     return r;
 }
 
-/* A new array for the gradients of a, whose lock is held: as large, with zeros where a was
- * written. */
+/* Makes an array for the gradients of a, whose lock is held: of the same size, with zeros where a
+ * was written. */
 static leat_status grad_new(leat_tensor_array *a, const char *source, const leat_shape *prefix,
                             leat_tensor_array **out)
 {
@@ -197,7 +197,7 @@ static leat_status find_grad(leat_tensor_array *a, const char *source, const lea
                  "multiple_writes_aggregate flag on a previous write?  Gradient calculation is "
                  "impossible when multiple writes are performed to the same index.",
                  a->name);
-    a->dynamic = false; /* nothing may be added once gradients are being collected */
+    a->dynamic = false; /* the size is fixed once gradients are collected */
     for (int i = 0; i < a->n_grads; i++) {
         if (strcmp(a->grads[i]->source, source) == 0) {
             *out = a->grads[i];
@@ -242,7 +242,7 @@ static leat_status array_grad(leat_kernel *k)
 
 /* ---- Writing and reading ---- */
 
-/* Adds x to what is there; what others hold is copied first. */
+/* Adds x to the item; copies the item first if it has other owners. */
 static leat_status sum(leat_tensor_array *a, int64_t i, leat_tensor *x)
 {
     leat_array_item *t = &a->items[i];
@@ -306,7 +306,7 @@ leat_status leat_tensor_array_write(leat_tensor_array *a, int64_t i, leat_tensor
     return NULL;
 }
 
-/* An item that nobody wrote reads as zeros where its shape is known. */
+/* An item that was not written reads as zeros if its shape is known. */
 static leat_status make_up(leat_tensor_array *a, int64_t i)
 {
     leat_shape s =

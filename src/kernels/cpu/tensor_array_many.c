@@ -15,7 +15,7 @@ static void drop(leat_tensor **v, int64_t n)
     free(v);
 }
 
-/* n items, those at `indices` or the first; to be freed with drop. */
+/* n items, at `indices` or the first n; freed with drop. */
 static leat_status read_many(leat_tensor_array *a, const int32_t *indices, int64_t n,
                              leat_tensor ***out)
 {
@@ -33,7 +33,7 @@ static leat_status read_many(leat_tensor_array *a, const int32_t *indices, int64
     return NULL;
 }
 
-/* Copies the items one behind the other. */
+/* Copies the items one after another. */
 static leat_status join(leat_tensor **v, int64_t n, leat_tensor *y)
 {
     size_t size = leat_element_size(y->dtype);
@@ -181,8 +181,7 @@ static leat_status concat(leat_kernel *k)
 
 /* ---- Scatter and Split ---- */
 
-/* Rows [from, to) of x as an item of its own. An item of a Scatter is one row without its first
- * dimension. */
+/* Rows [from, to) of x as an item. An item of a Scatter is one row without its first dimension. */
 static leat_status part_of(const leat_tensor *x, int64_t from, int64_t to, bool row,
                            leat_tensor **out)
 {

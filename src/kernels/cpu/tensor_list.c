@@ -1,6 +1,6 @@
-/* tensor_list.c -- lists of tensors in variants: what their kernels share, and those for one item:
- * EmptyTensorList, TensorListReserve, Length, ElementShape, PushBack, PopBack, GetItem, SetItem,
- * Resize. */
+/* tensor_list.c -- lists of tensors in variants: helpers of their kernels, and the kernels for one
+ * item: EmptyTensorList, TensorListReserve, Length, ElementShape, PushBack, PopBack, GetItem,
+ * SetItem, Resize. */
 #include "kernels/cpu/tensor_list.h"
 
 #include <stdlib.h>
@@ -95,7 +95,7 @@ leat_status leat_list_take(leat_kernel *k, int i, leat_list **out)
     LEAT_TRY(leat_kernel_take(k, i, &t));
     leat_variant *v = AT(leat_variant, t);
     leat_list *own = v->object;
-    if (atomic_load(&own->refs) == 1) { /* t alone holds it, and t is this kernel's */
+    if (atomic_load(&own->refs) == 1) { /* only t holds the list, and only this kernel holds t */
         *v = (leat_variant){0};
         leat_tensor_unref(t);
         *out = own;
@@ -267,7 +267,7 @@ static leat_status push_run(leat_kernel *k)
     return leat_list_give(k, 0, own);
 }
 
-/* Item i as it is, or the zeros that it stands for. Gives a reference. */
+/* Item i, or the zeros that a missing item means. Gives a reference. */
 static leat_status item(leat_kernel *k, const leat_list *l, int64_t i, int shape_input,
                         leat_tensor **out)
 {

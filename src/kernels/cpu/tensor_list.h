@@ -1,8 +1,8 @@
 /* tensor_list.h -- a list of tensors in a variant.
  *
- * 1. A list that several variants hold never changes: who writes takes leat_list_take, which copies
- *    the list (not the tensors) unless this kernel is the last to need it.
- * 2. An item may be missing (NULL): it reads as zeros, where its shape is known.
+ * 1. A list that several variants hold never changes: kernels that write use leat_list_take, which
+ * copies the list (not the tensors) unless this kernel is its last user. 2. An item may be missing
+ * (NULL): it reads as zeros, where its shape is known.
  */
 #ifndef LEAT_CPU_TENSOR_LIST_H
 #define LEAT_CPU_TENSOR_LIST_H
@@ -12,7 +12,7 @@
 typedef struct leat_list {
     atomic_int refs;
     leat_dtype dtype;
-    leat_shape element; /* what is known of every item */
+    leat_shape element; /* what is known of every item's shape */
     int64_t max;        /* items it may have, or -1 */
     leat_tensor **v;    /* owned */
     int64_t n, cap;
@@ -25,32 +25,32 @@ void leat_list_push(leat_list *l, leat_tensor *t); /* takes t */
 /* The list in element 0 of input i; borrowed. The node's element_dtype, if it has one, is checked.
  */
 leat_status leat_list_input(leat_kernel *k, int i, const leat_list **out) LEAT_MUST_CHECK;
-/* The same, to be written to and given on; free with leat_list_free. */
+/* The same list, or a copy, that may be written to; free with leat_list_free. */
 leat_status leat_list_take(leat_kernel *k, int i, leat_list **out) LEAT_MUST_CHECK;
 /* Output i is a scalar that holds v; takes v. */
 leat_status leat_variant_give(leat_kernel *k, int i, leat_variant v) LEAT_MUST_CHECK;
 /* The same for a list; takes l. */
 leat_status leat_list_give(leat_kernel *k, int i, leat_list *l) LEAT_MUST_CHECK;
-/* Input i, a shape: -1 for any, or a vector with -1 for dims that are not known. */
+/* Input i as a shape: -1 for any, or a vector with -1 for unknown dims. */
 leat_status leat_list_shape(leat_kernel *k, int i, leat_shape *out) LEAT_MUST_CHECK;
-/* What the list and input i say of its items. */
+/* The merged shape of items from the list and input i. */
 leat_status leat_list_element(leat_kernel *k, const leat_list *l, int i,
                               leat_shape *out) LEAT_MUST_CHECK;
-/* ... and the items that are there. */
+/* The same, merged with the shapes of the items that are set. */
 leat_status leat_list_known(const leat_list *l, leat_shape *s) LEAT_MUST_CHECK;
 extern const leat_variant_type leat_list_type;
 
-/* optional.c: some tensors, or none. It never changes. */
+/* optional.c: an immutable object that holds tensors, or nothing. */
 typedef struct leat_optional {
     atomic_int refs;
     int n;
     leat_tensor **v; /* NULL: none */
 } leat_optional;
-leat_optional *leat_optional_new(int n); /* of tensors that are to be filled in */
+leat_optional *leat_optional_new(int n); /* for n tensors, which the caller fills in */
 extern const leat_variant_type leat_optional_type;
 
-/* variant.c: zeros like v, a number, a list or an optional, and like the variants in it; empty ones
- * stay empty. */
+/* variant.c: a variant of zeros for v, which is a number, a list or an optional, and for the
+ * variants in it; empty ones stay empty. */
 leat_status leat_variant_zeros(leat_variant v, leat_variant *out) LEAT_MUST_CHECK;
 
 #endif

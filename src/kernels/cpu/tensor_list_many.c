@@ -25,7 +25,7 @@ static leat_status with_first(int64_t n, const leat_shape *s, leat_shape *out)
 
 /* ---- Tensors from lists ---- */
 
-/* n elements of y from *at on are those of t, or zeros. */
+/* Copies t, or zeros, to n elements of y from *at on. */
 static leat_status put(leat_tensor *y, int64_t *at, const leat_tensor *t, int64_t n)
 {
     char *to = (char *)y->data + (size_t)*at * leat_element_size(y->dtype);
@@ -95,7 +95,7 @@ static leat_status gather_run(leat_kernel *k)
     return NULL;
 }
 
-/* Dimension 0 of every item, and what they have in common behind it. */
+/* Dimension 0 of every item, and the merged shape of the other dimensions. */
 static leat_status concat_shape(const leat_list *l, leat_shape *rest, int64_t *first)
 {
     bool same = *first == -1;
@@ -130,7 +130,7 @@ static leat_status concat_shape(const leat_list *l, leat_shape *rest, int64_t *f
     return NULL;
 }
 
-/* How long a missing item is. */
+/* The length of a missing item. */
 static leat_status missing_length(leat_kernel *k, int64_t i, int64_t first, int64_t *out)
 {
     bool told = leat_kernel_inputs(k) > 2 && i < leat_kernel_in(k, 2)->count;
@@ -220,7 +220,7 @@ static leat_status rows_input(leat_kernel *k, int i, const leat_shape *element,
     return NULL;
 }
 
-/* Gives l if all went well. */
+/* Gives l if there was no error. */
 static leat_status finish(leat_kernel *k, leat_list *l, leat_status s)
 {
     if (s) {
@@ -243,7 +243,7 @@ static leat_status from_tensor_run(leat_kernel *k)
     return finish(k, l, s);
 }
 
-/* Row i of x becomes item indices[i]; the list grows if it may. */
+/* Sets item indices[i] to row i of x; the list grows if it may. */
 static leat_status scatter(leat_list *l, const leat_tensor *x, const leat_tensor *indices,
                            const leat_shape *row, bool grows)
 {

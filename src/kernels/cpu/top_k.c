@@ -1,6 +1,6 @@
-/* top_k.c -- the k largest of each row, the largest first, of equals the leftmost first; and
- * whether a class is among the k likeliest. Not sorted, they come in the order in which
- * TensorFlow's heap leaves them. */
+/* top_k.c -- the k largest elements of each row, the largest first, of equal ones the leftmost
+ * first; and whether a class is among the k likeliest. If not sorted, they are in the order of
+ * TensorFlow's heap. */
 #include <stdlib.h>
 
 #include "core/alloc.h"
@@ -9,11 +9,11 @@
 typedef struct top_k_args {
     const leat_tensor *x;
     leat_tensor *values, *indices;
-    int64_t n, k; /* columns; of them */
+    int64_t n, k; /* number of columns; how many of them are selected */
 } top_k_args;
 
-/* A heap of k columns with the worst on top; sorted at the end. Comparisons with NaN are false, so
- * where it ends up is open, but it does no harm. */
+/* A heap of k columns with the least at the top; sorted at the end. Comparisons with NaN are false,
+ * so the position of a NaN is not defined, but it does no harm. */
 #define TOP_K(dtype, T)                                                                            \
     static inline bool worse_##T(const T *x, int32_t a, int32_t b)                                 \
     {                                                                                              \
@@ -56,8 +56,9 @@ typedef struct top_k_args {
     }
 LEAT_X_REAL(TOP_K)
 
-/* The heap of the C++ library that TensorFlow uses, worst on top, move by move: a hole sinks to the
- * bottom along the worse children, then the item rises from there. scratch has k + 1 elements. */
+/* The heap of the C++ library that TensorFlow uses, least at the top, with the same moves: a hole
+ * sinks to the bottom along the lesser children, then the item rises from there. scratch has k + 1
+ * elements. */
 #define AS_HEAP(dtype, T)                                                                          \
     static void settle_##T(const T *x, int32_t *heap, int64_t hole, int64_t n, int32_t item)       \
     {                                                                                              \

@@ -1,14 +1,15 @@
 /* training.c -- the training ops: one kernel for all of them and for all their forms.
  *
- * What an input is follows from the op's definition: variables come first (references or handles),
- * "grad" or "delta" is the gradient, "indices" its rows, all else are scalars. The arithmetic of
- * each op is a rule on plain arrays; a sparse form applies it row by row, half and bfloat16 go
- * through it in blocks of floats. Variables are always locked, use_locking or not: who reads must
- * not see half an update.
+ * The meaning of an input follows from the op's definition: variables are first (references or
+ * handles), the gradient is the input that the definition names, or "grad" with its rows'
+ * "indices"; all others are scalars. The arithmetic of each op is a rule on plain arrays; a sparse
+ * form applies it row by row, half and bfloat16 are converted to blocks of floats. Variables are
+ * always locked, also without use_locking, so that a reader does not see a partial update.
  *
- * _FusedApply and _FusedResourceApply stand for such an op, or AssignAdd or AssignSub, and the
- * element-wise ops that its gradient comes from: these give a block of it at a time, which never
- * goes through memory. Their inputs are the op's but for the gradient, then the tree's. */
+ * _FusedApply and _FusedResourceApply replace such an op, or AssignAdd or AssignSub, and the
+ * element-wise ops that compute its gradient: these compute a block of it at a time, so that the
+ * gradient is never written to memory. Their inputs are the op's without the gradient, then the
+ * tree's. */
 #include "core/element.h"
 #include "kernels/cpu/cwise_tree.h"
 #include "kernels/cpu/update.h"
@@ -34,100 +35,101 @@
 
 enum { MAX_VARS = 4, MAX_SCALARS = 6, BLOCK = 256 };
 
-typedef struct rule {
-    const char *op; /* without Apply, SparseApply ... */
-    void (*run_float)(float *const *v, const float *g, int64_t n, const float *h, bool flag);
-    void (*run_double)(double *const *v, const double *g, int64_t n, const double *h, bool flag);
-    double ns;    /* of one float */
-    bool checked; /* lr above 0, l1 and l2 not below, lr_power not above */
-} rule;
-
-#define ROW(op, name, ns, checked)                                                                 \
+#define RULES(X)                                                                                   \
+    X(gradient_descent, 0.15, false)                                                               \
+    X(proximal_gradient_descent, 0.5, false)                                                       \
+    X(momentum, 0.25, false)                                                                       \
+    X(keras_momentum, 0.25, false)                                                                 \
+    X(adam, 0.5, false)                                                                            \
+    X(amsgrad, 0.6, false)                                                                         \
+    X(adamax, 0.5, false)                                                                          \
+    X(adagrad, 0.5, false)                                                                         \
+    X(adagrad_v2, 0.5, false)                                                                      \
+    X(adagrad_da, 0.6, false)                                                                      \
+    X(proximal_adagrad, 0.6, true)                                                                 \
+    X(rms_prop, 0.5, false)                                                                        \
+    X(centered_rms_prop, 0.6, false)                                                               \
+    X(adadelta, 0.7, false)                                                                        \
+    X(ftrl, 2, true)                                                                               \
+    X(ftrl_v2, 2, true)                                                                            \
+    X(add_sign, 0.4, false)                                                                        \
+    X(power_sign, 3, false)
+#define RULE_OF(name, ns, checked)                                                                 \
     {                                                                                              \
-        op, name##_float, name##_double, ns, checked                                               \
+        name##_float, name##_double, ns, checked                                                   \
     }
-static const rule rules[] = {
-    ROW("GradientDescent", gradient_descent, 0.15, false),
-    ROW("ProximalGradientDescent", proximal_gradient_descent, 0.5, false),
-    ROW("Momentum", momentum, 0.25, false),
-    ROW("KerasMomentum", keras_momentum, 0.25, false),
-    ROW("Adam", adam, 0.5, false),
-    ROW("AdamWithAmsgrad", amsgrad, 0.6, false),
-    ROW("AdaMax", adamax, 0.5, false),
-    ROW("Adagrad", adagrad, 0.5, false),
-    ROW("AdagradV2", adagrad_v2, 0.5, false),
-    ROW("AdagradDA", adagrad_da, 0.6, false),
-    ROW("ProximalAdagrad", proximal_adagrad, 0.6, true),
-    ROW("RMSProp", rms_prop, 0.5, false),
-    ROW("CenteredRMSProp", centered_rms_prop, 0.6, false),
-    ROW("Adadelta", adadelta, 0.7, false),
-    ROW("Ftrl", ftrl, 2, true),
-    ROW("FtrlV2", ftrl_v2, 2, true),
-    ROW("AddSign", add_sign, 0.4, false),
-    ROW("PowerSign", power_sign, 3, false),
-    ROW("AssignAdd", assign_add, 0.15, false), /* these two only with a tree */
-    ROW("AssignSub", assign_sub, 0.15, false),
-};
+#define DEFINE(name, ns, checked) static const leat_apply_rule name = RULE_OF(name, ns, checked);
+RULES(DEFINE)
+const leat_apply_rule leat_rule_assign_add = RULE_OF(assign_add, 0.15, false);
+const leat_apply_rule leat_rule_assign_sub = RULE_OF(assign_sub, 0.15, false);
 
 typedef struct apply_state {
-    const leat_op_info *op; /* with a tree, the op that the node stands for */
-    const rule *rule;
-    int n_vars, n_scalars, grad, indices; /* indices: 0 for none */
-    int scalar[MAX_SCALARS];              /* inputs of op */
+    const leat_op_info *op; /* with a tree: the op that the node replaces */
+    const leat_apply_rule *rule;
+    int n_vars, n_scalars, grad, indices; /* indices: 0 if there are none */
+    int scalar[MAX_SCALARS];              /* indices of inputs of op */
     bool flag;
-    leat_cwise_tree tree; /* steps: NULL for none; its arguments come after op's other inputs */
+    /* Steps is NULL if there is no tree; its arguments follow op's other inputs. */
+    leat_cwise_tree tree;
 } apply_state;
 
-static const rule *rule_of(const char *op)
+/* The rule of an op's kernel for dtype t. */
+static leat_status rule_of(const leat_node *n, const leat_op_info *op, leat_dtype t,
+                           const leat_apply_rule **out)
 {
-    const char *apply = strstr(op, "Apply");
-    for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
-        if (apply ? strcmp(rules[i].op, apply + strlen("Apply")) == 0
-                  : strncmp(rules[i].op, op, strlen("AssignAdd")) == 0) /* or AssignSub */
-            return &rules[i];
+    leat_attr types[] = {{.name = "T", .kind = LEAT_ARG_TYPE, .i = t},
+                         {.name = "dtype", .kind = LEAT_ARG_TYPE, .i = t}};
+    const leat_node like = {.name = n->name, .op = op, .attrs = types, .n_attrs = 2};
+    const leat_kernel_def *def;
+    bool via_float;
+    LEAT_TRY(leat_kernel_find(&like, "CPU", &def, &via_float));
+    LEAT_REQUIRE(def->rule, INVALID_ARGUMENT, "%s does not know how to apply '%s'", leat_node_op(n),
+                 op->def->name);
+    *out = def->rule;
     return NULL;
 }
 
-static bool is_gradient(const char *name)
-{
-    return strcmp(name, "grad") == 0 || strcmp(name, "delta") == 0 || strcmp(name, "value") == 0;
-}
-
-static void find_inputs(apply_state *st)
+static leat_status find_inputs(apply_state *st)
 {
     for (int i = 0; i < st->op->n_in; i++) {
         const leat_arg_info *arg = &st->op->in[i];
         if (arg->is_ref || arg->type == LEAT_RESOURCE)
             st->n_vars++;
-        else if (is_gradient(arg->name))
+        else if ((i > 0 && i == st->op->gradient) || strcmp(arg->name, "grad") == 0)
             st->grad = i;
         else if (strcmp(arg->name, "indices") == 0)
             st->indices = i;
-        else
+        else if (st->n_scalars < MAX_SCALARS)
             st->scalar[st->n_scalars++] = i;
     }
-}
-
-static leat_status apply_init(const leat_node *n, void *state)
-{
-    apply_state *st = state;
-    st->op = n->op;
-    st->rule = rule_of(leat_node_op(n));
-    find_inputs(st);
-    st->flag = leat_node_bool(n, "use_nesterov") || leat_node_bool(n, "update_slots");
+    int others = st->op->n_in - 1 - (st->indices > 0) - st->n_vars;
+    LEAT_REQUIRE(st->n_vars >= 1 && st->n_vars <= MAX_VARS && st->grad && others == st->n_scalars,
+                 INVALID_ARGUMENT,
+                 "%s must have a gradient, 1 to %d variables and at most %d scalars",
+                 st->op->def->name, MAX_VARS, MAX_SCALARS);
     return NULL;
 }
 
-/* A graph from outside may have such a node, too. */
+leat_status leat_apply_init(const leat_node *n, void *state)
+{
+    _Static_assert(sizeof(apply_state) <= LEAT_APPLY_STATE, "rows.h says less");
+    apply_state *st = state;
+    st->op = n->op;
+    LEAT_TRY(rule_of(n, n->op, leat_node_type(n, "T"), &st->rule));
+    st->flag = leat_node_bool(n, "use_nesterov") || leat_node_bool(n, "update_slots");
+    return find_inputs(st);
+}
+
+/* A user's graph may have such a node, too. */
 static leat_status fused_init(const leat_node *n, void *state)
 {
     apply_state *st = state;
     const char *op = leat_node_string(n, "op");
     st->op = leat_op_find(op);
-    st->rule = rule_of(op);
-    LEAT_REQUIRE(st->op && st->rule && st->op->n_in <= MAX_VARS + MAX_SCALARS + 1, INVALID_ARGUMENT,
+    LEAT_REQUIRE(st->op && st->op->gradient > 0, INVALID_ARGUMENT,
                  "%s does not know how to apply '%s'", leat_node_op(n), op);
-    find_inputs(st);
+    LEAT_TRY(rule_of(n, st->op, leat_node_type(n, "T"), &st->rule));
+    LEAT_TRY(find_inputs(st));
     LEAT_REQUIRE(!st->indices && st->op->in[0].is_ref == (n->n_out > 0) &&
                      st->n_vars == leat_node_int(n, "num_vars") &&
                      st->n_scalars == leat_node_int(n, "num_scalars"),
@@ -146,7 +148,7 @@ typedef struct apply {
     const apply_state *st;
     leat_dtype dtype;
     char *v[MAX_VARS];    /* of dtype */
-    const char *g;        /* the gradient, or */
+    const char *g;        /* the gradient; NULL if there is a tree */
     const leat_entry *in; /* the tree's arguments */
     float hf[MAX_SCALARS];
     double hd[MAX_SCALARS];
@@ -249,7 +251,7 @@ static void run_small(const apply *a, char *const *v, const char *g, int64_t n)
     }
 }
 
-/* n elements of the variables from `to` on; g: as many of the gradient. */
+/* Updates n elements of the variables from `to` on; g is the gradient's elements. */
 static void run_part(const apply *a, int64_t to, const char *g, int64_t n)
 {
     size_t size = leat_element_size(a->dtype);
@@ -291,12 +293,12 @@ static leat_status sparse_rows(leat_kernel *k, apply *a, const leat_tensor *var,
     LEAT_TRY(check_rows(var, grad, indices));
     int64_t row = indices->count > 0 ? grad->count / indices->count : 0;
     size_t bytes = (size_t)row * leat_element_size(a->dtype);
-    for (int64_t i = 0; i < indices->count && row > 0; i++) /* in turn: rows may come twice */
+    for (int64_t i = 0; i < indices->count && row > 0; i++) /* in order: a row may occur twice */
         run_part(a, leat_index_at(indices, i) * row, a->g + (size_t)i * bytes, row);
     return NULL;
 }
 
-/* With the variables locked. grad: NULL for the tree's, which fits. */
+/* The variables are locked. grad is NULL for a tree, whose shapes were checked. */
 static leat_status apply_locked(leat_kernel *k, apply *a, const leat_locked *l,
                                 const leat_tensor *grad)
 {
@@ -308,17 +310,17 @@ static leat_status apply_locked(leat_kernel *k, apply *a, const leat_locked *l,
         a->v[i] = l->value[i]->data;
     int64_t n = l->value[0]->count;
     if (!grad) {
-        leat_kernel_for(k, n, st->tree.unit_ns + st->rule->ns, tree_part, a);
+        leat_kernel_for(k, n, st->tree.unit_ns + st->rule->unit_ns, tree_part, a);
         return NULL;
     }
     a->g = grad->data;
     if (st->indices)
         return sparse_rows(k, a, l->value[0], grad);
-    leat_kernel_for(k, n, st->rule->ns, dense_part, a);
+    leat_kernel_for(k, n, st->rule->unit_ns, dense_part, a);
     return NULL;
 }
 
-static leat_status apply_run(leat_kernel *k)
+leat_status leat_apply_run(leat_kernel *k)
 {
     apply a = {.st = leat_kernel_state(k)};
     const leat_tensor *grad = leat_kernel_in(k, a.st->grad);
@@ -332,7 +334,7 @@ static leat_status apply_run(leat_kernel *k)
     return s;
 }
 
-/* An argument may be what a variable holds: each of its elements is read before it is written. */
+/* An argument may be a variable's own value: each element is read before it is written. */
 static leat_status fused_run(leat_kernel *k)
 {
     apply a = {.st = leat_kernel_state(k)};
@@ -354,50 +356,47 @@ static leat_status fused_run(leat_kernel *k)
     return s;
 }
 
-#define KERNEL(name)                                                                               \
-    {                                                                                              \
-        .op = name, .where = {{"T", LEAT_TYPES_FLOATING}}, .run = apply_run, .init = apply_init,   \
-        .state_size = sizeof(apply_state)                                                          \
-    }
+#define KERNEL(name, rule_) LEAT_APPLY_KERNEL(name, LEAT_TYPES_FLOATING, &rule_)
 #define FUSED(name)                                                                                \
     {                                                                                              \
         .op = name, .where = {{"T", LEAT_T(FLOAT) | LEAT_T(DOUBLE)}}, .run = fused_run,            \
         .init = fused_init, .release = fused_release, .state_size = sizeof(apply_state)            \
     }
-#define DENSE(name) KERNEL("Apply" name), KERNEL("ResourceApply" name)
-#define SPARSE(name) KERNEL("SparseApply" name), KERNEL("ResourceSparseApply" name)
+#define DENSE(name, rule) KERNEL("Apply" name, rule), KERNEL("ResourceApply" name, rule)
+#define SPARSE(name, rule)                                                                         \
+    KERNEL("SparseApply" name, rule), KERNEL("ResourceSparseApply" name, rule)
 
 const leat_kernel_def leat_cpu_training[] = {
-    DENSE("GradientDescent"),
-    DENSE("ProximalGradientDescent"),
-    SPARSE("ProximalGradientDescent"),
-    DENSE("Momentum"),
-    SPARSE("Momentum"),
-    KERNEL("ResourceApplyKerasMomentum"),
-    KERNEL("ResourceSparseApplyKerasMomentum"),
-    DENSE("Adam"),
-    KERNEL("ResourceApplyAdamWithAmsgrad"),
-    DENSE("AdaMax"),
-    DENSE("Adagrad"),
-    SPARSE("Adagrad"),
-    DENSE("AdagradV2"),
-    SPARSE("AdagradV2"),
-    DENSE("AdagradDA"),
-    SPARSE("AdagradDA"),
-    DENSE("ProximalAdagrad"),
-    SPARSE("ProximalAdagrad"),
-    DENSE("RMSProp"),
-    SPARSE("RMSProp"),
-    DENSE("CenteredRMSProp"),
-    SPARSE("CenteredRMSProp"),
-    DENSE("Adadelta"),
-    SPARSE("Adadelta"),
-    DENSE("Ftrl"),
-    SPARSE("Ftrl"),
-    DENSE("FtrlV2"),
-    SPARSE("FtrlV2"),
-    DENSE("AddSign"),
-    DENSE("PowerSign"),
+    DENSE("GradientDescent", gradient_descent),
+    DENSE("ProximalGradientDescent", proximal_gradient_descent),
+    SPARSE("ProximalGradientDescent", proximal_gradient_descent),
+    DENSE("Momentum", momentum),
+    SPARSE("Momentum", momentum),
+    KERNEL("ResourceApplyKerasMomentum", keras_momentum),
+    KERNEL("ResourceSparseApplyKerasMomentum", keras_momentum),
+    DENSE("Adam", adam),
+    KERNEL("ResourceApplyAdamWithAmsgrad", amsgrad),
+    DENSE("AdaMax", adamax),
+    DENSE("Adagrad", adagrad),
+    SPARSE("Adagrad", adagrad),
+    DENSE("AdagradV2", adagrad_v2),
+    SPARSE("AdagradV2", adagrad_v2),
+    DENSE("AdagradDA", adagrad_da),
+    SPARSE("AdagradDA", adagrad_da),
+    DENSE("ProximalAdagrad", proximal_adagrad),
+    SPARSE("ProximalAdagrad", proximal_adagrad),
+    DENSE("RMSProp", rms_prop),
+    SPARSE("RMSProp", rms_prop),
+    DENSE("CenteredRMSProp", centered_rms_prop),
+    SPARSE("CenteredRMSProp", centered_rms_prop),
+    DENSE("Adadelta", adadelta),
+    SPARSE("Adadelta", adadelta),
+    DENSE("Ftrl", ftrl),
+    SPARSE("Ftrl", ftrl),
+    DENSE("FtrlV2", ftrl_v2),
+    SPARSE("FtrlV2", ftrl_v2),
+    DENSE("AddSign", add_sign),
+    DENSE("PowerSign", power_sign),
     FUSED("_FusedApply"),
     FUSED("_FusedResourceApply"),
     {0},

@@ -24,7 +24,7 @@ static leat_status read_perm(const leat_tensor *t, int rank, int64_t *perm)
     return NULL;
 }
 
-/* Dims of one element may go anywhere: the order of the others decides. */
+/* Dims of size 1 do not matter: only the order of the others does. */
 static bool stays(const leat_shape *s, const int64_t *perm)
 {
     int64_t last = -1;
@@ -38,7 +38,7 @@ static bool stays(const leat_shape *s, const int64_t *perm)
     return true;
 }
 
-/* A tensor that stays as it is may be shared, unless it is to be written to. */
+/* The input itself is the output if nothing moves, unless the output will be written to. */
 static leat_status transpose_to(leat_kernel *k, bool share, leat_tensor **out)
 {
     const leat_tensor *x = leat_kernel_in(k, 0);

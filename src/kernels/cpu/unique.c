@@ -1,4 +1,4 @@
-/* unique.c -- Unique and its kin, ListDiff: a table of hashes with open addressing.
+/* unique.c -- Unique and similar ops, ListDiff: a hash table with open addressing.
  *
  * A tensor is seen as (outer, n, inner): its n items are slices of outer * inner elements. -0.0
  * equals 0.0, and a NaN equals nothing, not even itself. */
@@ -13,7 +13,7 @@ typedef struct items {
 } items;
 
 typedef struct table {
-    items x;       /* what the entries are items of */
+    items x;       /* the tensor whose items are in the table */
     int64_t *slot; /* item + 1, or 0: empty */
     uint64_t mask;
 } table;
@@ -67,7 +67,8 @@ static bool same_element(leat_dtype t, const void *a, const void *b)
     }
 }
 
-/* What does not equal itself goes anywhere, so that many of them do not go to one place. */
+/* Items that are not equal to themselves get different hashes, so that many of them do not
+ * collide. */
 static uint64_t hash_item(const items *x, int64_t item)
 {
     uint64_t h = 0;
@@ -102,7 +103,7 @@ static leat_status table_new(leat_kernel *k, const items *x, table *out)
     return NULL;
 }
 
-/* The slot where item i of x is, or where it would go. */
+/* The slot of item i of x, or the free one where it would be inserted. */
 static int64_t *find(const table *t, const items *x, int64_t i)
 {
     uint64_t at = hash_item(x, i);
@@ -144,7 +145,7 @@ static leat_status read_items(leat_kernel *k, bool v2, items *x, int *axis_out)
     return NULL;
 }
 
-/* Copies item number first[j] to place j of y for all j below n. */
+/* Copies item first[j] to position j of y for all j below n. */
 static leat_status copy_items(leat_tensor *y, const items *x, const int64_t *first, int64_t n)
 {
     for (int64_t o = 0; o < x->outer; o++)

@@ -109,21 +109,6 @@ leat_update_fn leat_update_of(leat_dtype t, leat_update_op op)
 
 /* ---- Variables ---- */
 
-leat_status leat_kernel_handle(leat_kernel *k, int i, const leat_handle **out)
-{
-    const leat_tensor *t = leat_kernel_in(k, i);
-    LEAT_REQUIRE(t->dtype == LEAT_RESOURCE && t->count > 0 && AT(leat_handle *, t)[0],
-                 INVALID_ARGUMENT, "Input %d of '%s' is not a resource handle", i,
-                 leat_node_name(leat_kernel_node(k)));
-    const leat_handle *h = AT(leat_handle *, t)[0];
-    const char *here = leat_kernel_device(k)->name;
-    LEAT_REQUIRE(strcmp(h->device, here) == 0, INVALID_ARGUMENT,
-                 "Trying to access resource %s located in device %s from device %s", h->name,
-                 h->device, here);
-    *out = h;
-    return NULL;
-}
-
 leat_status leat_kernel_variable_of(leat_kernel *k, int i, leat_dtype t, leat_variable **out)
 {
     leat_variable *v;
@@ -135,7 +120,7 @@ leat_status leat_kernel_variable_of(leat_kernel *k, int i, leat_dtype t, leat_va
     return NULL;
 }
 
-/* Sorted by address, without duplicates; gives how many. */
+/* Sorts by address and removes duplicates; gives the number left. */
 static int in_order(const leat_locked *l, leat_variable **sorted)
 {
     int n = 0;
@@ -152,7 +137,7 @@ static int in_order(const leat_locked *l, leat_variable **sorted)
     return n;
 }
 
-/* References to t that the kernel holds by its inputs from `first` on. */
+/* The number of references to t that the kernel holds by its inputs from `first` on. */
 static int own_references(const leat_kernel *k, const leat_tensor *t, int first)
 {
     int n = 0;

@@ -13,7 +13,7 @@ static inline int leat_utf8_continues(char c)
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* The place behind the character at `at`, and the beginning of the one before `at`. */
+/* The position after the character at `at`, and the start of the one before `at`. */
 static inline size_t leat_utf8_after(const char *s, size_t size, size_t at)
 {
     do
@@ -29,7 +29,8 @@ static inline size_t leat_utf8_before(const char *s, size_t at)
     return at;
 }
 
-/* The first character of s, of at least one byte; U+FFFD for what is none. Gives its bytes. */
+/* The first character of s, which has at least one byte; U+FFFD if it is not valid. Gives its
+ * number of bytes. */
 static inline size_t leat_utf8_get(const char *s, size_t size, uint32_t *code)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};

@@ -1,12 +1,12 @@
-/* variant.c -- zeros like variants, and sums of them: numbers, lists, optionals, and variants that
- * these hold. AddN of variants. */
+/* variant.c -- zeros like variants, and sums of variants: numbers, lists, optionals, and the
+ * variants in them. AddN of variants. */
 #include "core/variant.h"
 
 #include "core/element.h"
 #include "kernels/cpu/tensor_list.h"
 #include "kernels/cpu/update.h"
 
-enum { MOST_DEPTH = 64 }; /* of variants in variants */
+enum { MOST_DEPTH = 64 }; /* limit of the nesting of variants */
 
 static leat_status too_deep(int depth)
 {
@@ -37,7 +37,7 @@ static leat_status list_zeros(const leat_list *l, int depth, leat_list *z)
     return NULL;
 }
 
-/* What an object got so far goes with it if the rest failed. Takes v and s. */
+/* Frees a partly filled object after an error. Takes v and s. */
 static leat_status keep(leat_variant v, leat_status s, leat_variant *out)
 {
     if (s)

@@ -1,5 +1,5 @@
-/* vmath.h -- exponential, logarithm and hyperbolic tangent without branches or calls, so that loops
- * over them become vectors. */
+/* vmath.h -- exponential, logarithm and hyperbolic tangent without branches or calls, so that
+ * compilers vectorise loops over them. */
 #ifndef LEAT_CPU_VMATH_H
 #define LEAT_CPU_VMATH_H
 

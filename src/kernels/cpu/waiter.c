@@ -5,19 +5,10 @@
 
 #include "core/block.h"
 
-static void unref(leat_waiter *w)
-{
-    if (atomic_fetch_sub_explicit(&w->refs, 1, memory_order_acq_rel) != 1)
-        return;
-    leat_resource_unref(w->resource);
-    leat_block_free(w, w->ops->size);
-}
-
-static void cancelled(void *arg)
+static void cancelled(void *arg, leat_status why)
 {
     leat_waiter *w = arg;
-    w->ops->cancelled(w);
-    unref(w);
+    w->ops->cancelled(w); /* may free w */
 }
 
 void *leat_waiter_new(const leat_waiter_ops *ops, leat_kernel *k, leat_resource *r)
@@ -28,7 +19,6 @@ void *leat_waiter_new(const leat_waiter_ops *ops, leat_kernel *k, leat_resource 
     w->kernel = k;
     w->resource = r;
     w->cancel = (leat_cancel){.fn = cancelled, .arg = w};
-    atomic_init(&w->refs, 1);
     return w;
 }
 
@@ -64,21 +54,19 @@ void leat_line_take(leat_line *l, leat_waiter *w)
 
 bool leat_waiter_watch(leat_waiter *w)
 {
-    atomic_fetch_add_explicit(&w->refs, 1, memory_order_relaxed);
-    w->cancellable = leat_step_on_cancel(w->kernel->step, &w->cancel);
-    if (!w->cancellable)
-        atomic_fetch_sub_explicit(&w->refs, 1, memory_order_relaxed);
-    return w->cancellable;
+    w->watched = leat_step_on_cancel(w->kernel->step, &w->cancel);
+    return w->watched;
 }
 
 void leat_line_finish(leat_line *finished)
 {
     for (leat_waiter *w = finished->first, *next; w; w = next) {
         next = w->next;
-        if (w->cancellable && leat_step_off_cancel(w->kernel->step, &w->cancel))
-            unref(w); /* it will not be called */
+        if (w->watched)
+            leat_step_off_cancel(w->kernel->step, &w->cancel);
         w->ops->give(w);
         leat_kernel_done(w->kernel, w->status);
-        unref(w);
+        leat_resource_unref(w->resource);
+        leat_block_free(w, w->ops->size);
     }
 }

@@ -1,10 +1,12 @@
-/* waiter.h -- kernels that wait for a queue or an accumulator without holding a thread.
+/* waiter.h -- kernels that wait for a queue or an accumulator without occupying a thread.
  *
- * 1. A waiter stands in a line of its resource, guarded by that resource's lock. Whoever takes it
- *    out of the line, with the lock held, finishes it after the lock is released: the one who
- *    served it, or the cancellation of its step.
- * 2. The step's cancellation holds a reference of its own, since it may be on its way while
- *    another thread finishes the waiter.
+ * 1. A waiter is in a list (leat_line) of its resource, guarded by that resource's lock. The thread
+ * that takes it out of the list, with the lock held, finishes it after the lock is released: either
+ * the thread that serves it, or the one that cancels its step. 2. Finishing a waiter frees it,
+ * after the step's cancellation cannot call it any more (leat_step_off_cancel). Finishing may
+ * therefore wait for a cancellation in another thread that waits for the resource's lock. No two
+ * cancellations wait for each other: a cancellation takes other waiters out of the list only if its
+ * own waiter was still in it.
  */
 #ifndef LEAT_CPU_WAITER_H
 #define LEAT_CPU_WAITER_H
@@ -19,37 +21,38 @@ typedef struct leat_line {
 } leat_line;
 
 typedef struct leat_waiter_ops {
-    size_t size;                  /* of the struct that begins with a leat_waiter; a block's */
-    void (*give)(leat_waiter *w); /* served, or failed: sets the kernel's outputs, frees the rest */
-    /* The step is cancelled. Takes the lock; if w->waiting, takes it out of its line, sets its
-     * status, serves those behind it; then finishes all these. */
+    size_t size; /* size of the struct whose first member is a leat_waiter */
+    /* Sets the kernel's outputs after success or failure, and frees the waiter's other fields. */
+    void (*give)(leat_waiter *w);
+    /* Called when the step is cancelled. Takes the lock; if w->waiting, takes w out of its list,
+     * sets its status and serves those behind it; then finishes all of these. */
     void (*cancelled)(leat_waiter *w);
 } leat_waiter_ops;
 
 struct leat_waiter {
     const leat_waiter_ops *ops;
     leat_kernel *kernel;
-    leat_resource *resource; /* shared */
+    leat_resource *resource; /* shares a reference */
     leat_waiter *next, *prev;
-    bool waiting; /* in its resource's line */
-    bool cancellable;
-    atomic_int refs;
+    bool waiting; /* in its resource's list */
+    bool watched; /* the cancel function is registered with the step */
     leat_cancel cancel;
     leat_status status;
 };
 
-/* Zeroed but for what is said here; takes the reference to r. */
+/* Makes a waiter, zeroed except for these fields; takes the reference to r. */
 void *leat_waiter_new(const leat_waiter_ops *ops, leat_kernel *k, leat_resource *r);
 
-/* With the resource's lock held: */
-void leat_line_add(leat_line *l, leat_waiter *w);  /* at its end; w waits */
-void leat_line_take(leat_line *l, leat_waiter *w); /* w waits no more */
-/* Adds to those to be finished. */
+/* The resource's lock is held: */
+void leat_line_add(leat_line *l, leat_waiter *w);  /* adds w to the end; sets w->waiting */
+void leat_line_take(leat_line *l, leat_waiter *w); /* removes w; clears w->waiting */
+/* Adds w to the waiters that are to be finished. */
 void leat_line_done(leat_line *finished, leat_waiter *w);
-/* w has to wait: the step may cancel it. False if it is cancelled already. */
+/* Called when w has to wait: registers it with the step's cancellation. False if the step is
+ * already cancelled. */
 bool leat_waiter_watch(leat_waiter *w);
 
-/* With it released: gives each what it came for and calls its kernel's done. */
+/* The lock is released: sets each waiter's outputs and calls leat_kernel_done for its kernel. */
 void leat_line_finish(leat_line *finished);
 
 #endif

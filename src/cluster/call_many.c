@@ -1,0 +1,105 @@
+/* call_many.c -- see call_many.h. */
+#include "cluster/call_many.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/alloc.h"
+#include "core/log.h"
+
+typedef struct leat_call_group {
+    leat_pending_call *q;
+    int n;
+    pthread_mutex_t lock; /* guards left and the pending calls */
+    int left;
+    leat_event done;
+} leat_call_group;
+
+static int64_t wall_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void answered(void *arg, leat_status s, const leat_incoming *in)
+{
+    leat_pending_call *q = arg;
+    q->status = s;
+    q->middle_ns += (wall_ns() - q->middle_ns) / 2;
+    if (!s) {
+        leat_cursor c = leat_cursor_of(in);
+        q->size = in->size;
+        q->reply = leat_xmalloc(in->size + 1);
+        q->status = leat_cursor_copy(&c, q->reply, in->size);
+    }
+    leat_call_group *round = q->round;
+    pthread_mutex_lock(&round->lock);
+    q->call = NULL;
+    bool last = --round->left == 0;
+    pthread_mutex_unlock(&round->lock);
+    if (last)
+        leat_event_set(&round->done);
+}
+
+static void say_who(leat_call_group *r, const char *what)
+{
+    for (int i = 0; i < r->n; i++) {
+        pthread_mutex_lock(&r->lock); /* not while a program's log function runs */
+        bool waits = r->q[i].call != NULL;
+        pthread_mutex_unlock(&r->lock);
+        if (waits)
+            LEAT_LOG(WARNING, "%s still waiting for response from worker: %s at %s", what,
+                     r->q[i].peer->name, r->q[i].peer->address);
+    }
+}
+
+static void cancel_round(void *arg)
+{
+    leat_call_group *r = arg;
+    pthread_mutex_lock(&r->lock);
+    for (int i = 0; i < r->n; i++)
+        if (r->q[i].call)
+            leat_call_cancel(r->q[i].call);
+    pthread_mutex_unlock(&r->lock);
+}
+
+leat_status leat_call_many(leat_pending_call *q, int n, const char *method, const char *what,
+                           int64_t deadline_ns, bool wait_ready, leat_cancellation *cancellation)
+{
+    leat_call_group round = {.q = q, .n = n, .lock = PTHREAD_MUTEX_INITIALIZER, .left = n};
+    leat_cancel_watch watch = {.fn = cancel_round, .arg = &round};
+    if (!n)
+        return NULL;
+    leat_event_init(&round.done);
+    pthread_mutex_lock(&round.lock);
+    for (int i = 0; i < n; i++) {
+        q[i].round = &round;
+        q[i].middle_ns = wall_ns();
+        leat_call_options o = {.deadline_ns = deadline_ns, .wait_ready = wait_ready};
+        leat_peer_call(q[i].peer, method, &q[i].request, &o, answered, &q[i], &q[i].call);
+    }
+    pthread_mutex_unlock(&round.lock);
+    leat_cancellation_watch(cancellation, &watch);
+    while (!leat_event_wait(&round.done, leat_now_ns() + INT64_C(10000000000)))
+        say_who(&round, what);
+    leat_cancellation_unwatch(cancellation, &watch);
+    pthread_mutex_destroy(&round.lock);
+    for (int i = 0; i < n; i++)
+        if (q[i].status)
+            return leat_status_copy(q[i].status);
+    return NULL;
+}
+
+static void told(void *arg, leat_status s, const leat_incoming *in)
+{
+    leat_status_free(s);
+}
+
+void leat_peer_notify(leat_peer *p, const char *method, leat_outgoing *request)
+{
+    enum { SECONDS = 30 };
+    leat_call_options o = {.deadline_ns = leat_now_ns() + INT64_C(1000000000) * SECONDS};
+    leat_peer_call(p, method, request, &o, told, NULL, NULL);
+}

@@ -1,0 +1,227 @@
+/* ring.c -- see ring.h. */
+#define _GNU_SOURCE
+#include "cluster/shm/ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/spin.h"
+#include "core/threadpool.h"
+
+enum { HEADER = 4096, MAP_BYTES = HEADER + 2 * LEAT_RING_BYTES, SPIN_NS = 50 * 1000 };
+enum { LATE_NS = 50 * 1000, CROWDED_NS = 200 * 1000 * 1000 };
+/* A spin that ends late counts as much as two that do not: three in a row make a crowd, and where
+ * there was one a single one does. */
+enum { CROWD = 6, CROWD_STILL = 4 };
+_Static_assert(2 * sizeof(leat_ring_shared) <= HEADER, "both fit in front of the rings");
+
+static leat_status map_rings(leat_ring_pair *p, int fd, bool maker)
+{
+    uint8_t *m = mmap(NULL, MAP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    LEAT_REQUIRE(m != MAP_FAILED, RESOURCE_EXHAUSTED, "Cannot map shared memory: %s",
+                 strerror(errno));
+    leat_ring_shared *shared = (leat_ring_shared *)m;
+    leat_ring ring[2];
+    for (int i = 0; i < 2; i++)
+        ring[i] =
+            (leat_ring){.shared = &shared[i], .data = m + HEADER + (size_t)i * LEAT_RING_BYTES};
+    *p = (leat_ring_pair){m, ring[!maker], ring[maker]};
+    return NULL;
+}
+
+leat_status leat_rings_make(leat_ring_pair *p, int *fd_out)
+{
+    int fd = memfd_create("leat", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    LEAT_REQUIRE(fd >= 0, RESOURCE_EXHAUSTED, "Cannot make shared memory: %s", strerror(errno));
+    leat_status s = NULL;
+    /* Its size is sealed: memory that is truncated while a process reads it would kill that
+     * process. */
+    if (ftruncate(fd, MAP_BYTES) ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+        s = leat_error(RESOURCE_EXHAUSTED, "Cannot make shared memory: %s", strerror(errno));
+    else
+        s = map_rings(p, fd, true);
+    if (s)
+        close(fd);
+    else
+        *fd_out = fd;
+    return s;
+}
+
+leat_status leat_rings_take(leat_ring_pair *p, int fd)
+{
+    struct stat st;
+    int seals = fcntl(fd, F_GET_SEALS);
+    leat_status s;
+    if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) || st.st_size != MAP_BYTES)
+        s = leat_error(INVALID_ARGUMENT, "What was sent is not shared memory for rings");
+    else
+        s = map_rings(p, fd, false);
+    close(fd);
+    return s;
+}
+
+void leat_rings_release(leat_ring_pair *p)
+{
+    if (p->map)
+        munmap(p->map, MAP_BYTES);
+    *p = (leat_ring_pair){0};
+}
+
+int64_t leat_ring_room(const leat_ring *r)
+{
+    uint64_t used = r->at - __atomic_load_n(&r->shared->tail, __ATOMIC_ACQUIRE);
+    return used > LEAT_RING_BYTES ? -1 : (int64_t)(LEAT_RING_BYTES - used);
+}
+
+int64_t leat_ring_ready(const leat_ring *r)
+{
+    uint64_t n = __atomic_load_n(&r->shared->head, __ATOMIC_ACQUIRE) - r->at;
+    return n > LEAT_RING_BYTES ? -1 : (int64_t)n;
+}
+
+bool leat_ring_unread(const leat_ring *r)
+{
+    return __atomic_load_n(&r->shared->head, __ATOMIC_ACQUIRE) !=
+           __atomic_load_n(&r->shared->tail, __ATOMIC_ACQUIRE);
+}
+
+void leat_ring_put(leat_ring *r, const void *bytes, uint64_t n)
+{
+    uint64_t at = r->at % LEAT_RING_BYTES, first = LEAT_RING_BYTES - at;
+    first = n < first ? n : first;
+    memcpy(r->data + at, bytes, first);
+    if (n > first)
+        memcpy(r->data, (const uint8_t *)bytes + first, n - first);
+    r->at += n;
+}
+
+uint64_t leat_ring_to_end(const leat_ring *r)
+{
+    uint64_t at = r->at % LEAT_RING_BYTES;
+    return at && leat_ring_room(r) == LEAT_RING_BYTES ? LEAT_RING_BYTES - at : 0;
+}
+
+void leat_ring_get(leat_ring *r, void *to, uint64_t n)
+{
+    uint64_t at = r->at % LEAT_RING_BYTES, first = LEAT_RING_BYTES - at;
+    first = n < first ? n : first;
+    memcpy(to, r->data + at, first);
+    if (n > first)
+        memcpy((uint8_t *)to + first, r->data, n - first);
+    r->at += n;
+}
+
+static void wake(uint32_t *word)
+{
+    if (__atomic_load_n(word, __ATOMIC_SEQ_CST) && __atomic_exchange_n(word, 0, __ATOMIC_SEQ_CST))
+        syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Between telling and the look whether somebody sleeps there must be a full fence, and on the other
+ * side between saying so and the last look: one of the two sees the other. */
+void leat_ring_show_written(leat_ring *r)
+{
+    __atomic_store_n(&r->shared->cpu, (uint32_t)sched_getcpu() + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->shared->head, r->at, __ATOMIC_SEQ_CST);
+}
+
+void leat_ring_tell_written(leat_ring *r)
+{
+    leat_ring_show_written(r);
+    wake(&r->shared->naps);
+}
+
+void leat_ring_tell_read(leat_ring *r)
+{
+    __atomic_store_n(&r->shared->tail, r->at, __ATOMIC_SEQ_CST);
+    wake(&r->shared->waits);
+}
+
+static bool over(const leat_ring *r, int64_t (*look)(const leat_ring *r), const uint32_t *stop)
+{
+    return look(r) != 0 || __atomic_load_n(stop, __ATOMIC_SEQ_CST);
+}
+
+bool leat_ring_crowded(const leat_ring *r)
+{
+    return r->crowded_ns && leat_now_ns() < r->crowded_ns + CROWDED_NS;
+}
+
+/* Of a spin that was to end by then. */
+static void judge_spin(leat_ring *r, int64_t now, int64_t end)
+{
+    if (now <= end + LATE_NS) {
+        r->late -= r->late > 0;
+    } else if ((r->late += 2) >= CROWD) {
+        r->late = CROWD_STILL;
+        r->crowded_ns = now;
+    }
+}
+
+int leat_ring_cpu(const leat_ring *r)
+{
+    return (int)__atomic_load_n(&r->shared->cpu, __ATOMIC_RELAXED) - 1;
+}
+
+static void await(leat_ring *r, int64_t (*look)(const leat_ring *r), const uint32_t *stop,
+                  uint32_t *word)
+{
+    if (over(r, look, stop))
+        return;
+    if (!leat_ring_crowded(r) && leat_spin_begin()) {
+        int64_t end = leat_now_ns() + SPIN_NS;
+        bool now = false;
+        do {
+            for (int i = 0; i < 32 && !(now = over(r, look, stop)); i++)
+                leat_spin_pause();
+        } while (!now && leat_spin_goes_on(end));
+        leat_spin_end();
+        judge_spin(r, leat_now_ns(), end);
+        if (now)
+            return;
+    }
+    __atomic_store_n(word, 1, __ATOMIC_SEQ_CST);
+    if (!over(r, look, stop))
+        syscall(SYS_futex, word, FUTEX_WAIT, 1, NULL, NULL, 0);
+    __atomic_store_n(word, 0, __ATOMIC_SEQ_CST);
+}
+
+void leat_ring_await_bytes(leat_ring *r, const uint32_t *stop)
+{
+    await(r, leat_ring_ready, stop, &r->shared->naps);
+}
+
+void leat_ring_await_room(leat_ring *r, const uint32_t *stop)
+{
+    await(r, leat_ring_room, stop, &r->shared->waits);
+}
+
+uint32_t *leat_ring_nap(leat_ring *r)
+{
+    __atomic_store_n(&r->shared->naps, 1, __ATOMIC_SEQ_CST);
+    return &r->shared->naps;
+}
+
+void leat_ring_awake(leat_ring *r)
+{
+    __atomic_store_n(&r->shared->naps, 0, __ATOMIC_SEQ_CST);
+}
+
+void leat_ring_wake_reader(leat_ring *r)
+{
+    wake(&r->shared->naps);
+}
+
+void leat_ring_wake_writer(leat_ring *r)
+{
+    wake(&r->shared->waits);
+}

@@ -1,0 +1,227 @@
+/* stream.c -- frames over a socket: tensors are written from where they lie, and read to where they
+ * stay. The thread that reads blocks in the read itself. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cluster/socket/socket.h"
+#include "core/alloc.h"
+#include "core/later.h"
+
+enum {
+    BUFFER = 16 << 10,    /* bytes read at once, where not as many are wanted */
+    DIRECT = 4 << 10,     /* pieces of at least so many bytes are read to their place */
+    PUSH_BYTES = 1 << 20, /* what a sender writes itself; more is left to the writing thread */
+    PUSH_PARTS = 64,      /* pieces of memory in one write */
+    ROOM_MS = 1,          /* how long a sender waits for a peer that is reading */
+};
+
+typedef struct socket_stream {
+    leat_stream base;
+    int fd;
+    size_t from, to; /* what was read and not taken */
+    uint8_t buffer[BUFFER];
+} socket_stream;
+
+static atomic_int streams;
+
+static socket_stream *of(leat_conn *c)
+{
+    return (socket_stream *)c->stream;
+}
+
+/* Why a connection ends whose socket gives this error. */
+static leat_conn_end reason(int error)
+{
+    bool silent =
+        error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH || error == ENETDOWN;
+    return silent ? LEAT_CONN_SILENT : LEAT_CONN_CLOSED;
+}
+
+/* ---- Reading ---- */
+/* At least one byte: n of them at most to their place, more to the buffer. Gives how many came to
+ * their place; -1: the connection has ended, and errno says why (0: it was closed). */
+static ssize_t receive(socket_stream *s, void *to, uint64_t n)
+{
+    bool direct = to && n >= DIRECT;
+    struct iovec v[2] = {{to, n}, {s->buffer, BUFFER}};
+    struct msghdr m = {.msg_iov = direct ? v : v + 1, .msg_iovlen = direct ? 2 : 1};
+    ssize_t got;
+    leat_later_now();
+    do
+        got = recvmsg(s->fd, &m, 0);
+    while (got < 0 && errno == EINTR);
+    if (!got)
+        errno = 0;
+    if (got <= 0)
+        return -1;
+    size_t placed = !direct ? 0 : (uint64_t)got < n ? (size_t)got : (size_t)n;
+    s->from = 0;
+    s->to = (size_t)got - placed;
+    return (ssize_t)placed;
+}
+
+static bool read_bytes(leat_conn *c, void *to, uint64_t n)
+{
+    socket_stream *s = of(c);
+    while (n) {
+        size_t here = s->to - s->from < n ? s->to - s->from : (size_t)n;
+        if (to && here)
+            memcpy(to, s->buffer + s->from, here);
+        s->from += here;
+        to = to ? (uint8_t *)to + here : NULL;
+        n -= here;
+        if (!n)
+            break;
+        if (__atomic_load_n(&c->end, __ATOMIC_SEQ_CST) > LEAT_CONN_CLOSED)
+            return false;
+        ssize_t placed = receive(s, to, n);
+        if (placed < 0) {
+            leat_conn_finish(c, reason(errno));
+            return false;
+        }
+        leat_conn_heard(c); /* a large frame may take longer than the patience with a silent peer */
+        to = to ? (uint8_t *)to + placed : NULL;
+        n -= (uint64_t)placed;
+    }
+    return true;
+}
+
+/* ---- Writing ---- */
+static int gather(const leat_conn *c, struct iovec *v, size_t most)
+{
+    int n = 0;
+    for (const leat_unsent *u = c->unsent; u && n < PUSH_PARTS && most; u = u->next) {
+        size_t at = u->at;
+        for (int p = u->part; p < u->parts && n < PUSH_PARTS && most; p++, at = 0) {
+            size_t here = u->part_list[p].n - at < most ? u->part_list[p].n - at : most;
+            v[n++] = (struct iovec){(void *)(u->part_list[p].data + at), here};
+            most -= here;
+        }
+    }
+    return n;
+}
+
+static void advance(leat_conn *c, size_t n)
+{
+    for (leat_unsent *u = c->unsent; u; u = u->next)
+        for (; u->part < u->parts; u->part++, u->at = 0) {
+            size_t left = u->part_list[u->part].n - u->at;
+            if (n < left) {
+                u->at += n;
+                return;
+            }
+            n -= left;
+        }
+}
+
+static bool all_written(const leat_conn *c)
+{
+    const leat_unsent *u = c->unsent;
+    while (u && u->part == u->parts)
+        u = u->next;
+    return !u;
+}
+
+static leat_conn_end push(leat_conn *c)
+{
+    socket_stream *s = of(c);
+    struct iovec v[PUSH_PARTS];
+    for (size_t left = PUSH_BYTES; left && !all_written(c);) {
+        struct msghdr m = {.msg_iov = v, .msg_iovlen = (size_t)gather(c, v, left)};
+        ssize_t n = sendmsg(s->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n >= 0) {
+            advance(c, (size_t)n);
+            left -= (size_t)n;
+            if (c->writing) /* there was no room: the peer has made some */
+                leat_conn_heard(c);
+        } else if (errno == EAGAIN) {
+            /* A peer that reads makes room at once: another thread would only come later. */
+            struct pollfd p = {s->fd, POLLOUT, 0};
+            if (poll(&p, 1, ROOM_MS) <= 0)
+                break;
+        } else if (errno != EINTR) {
+            return reason(errno);
+        }
+    }
+    return LEAT_CONN_LIVES;
+}
+
+static void await_room(leat_conn *c)
+{
+    enum { LOOK_MS = 1000 };
+    struct pollfd p = {of(c)->fd, POLLOUT, 0};
+    if (!leat_conn_ended(c))
+        poll(&p, 1, LOOK_MS);
+}
+
+/* ---- Waiting ---- */
+/* Spinning would keep the CPU from the very process that is waited for: with three processes on two
+ * cores, a parameter server's pattern, steps take a sixth longer. */
+int leat_socket_wait(leat_pool *p, leat_event *e, int64_t deadline_ns)
+{
+    bool any = atomic_load_explicit(&streams, memory_order_relaxed) > 0;
+    return any ? leat_pool_park(p, e, deadline_ns) : -1;
+}
+
+/* ---- Beginning and end ---- */
+static void wake(leat_conn *c)
+{
+    if (leat_conn_ended(c))
+        shutdown(of(c)->fd, SHUT_RDWR);
+}
+
+static void free_stream(leat_stream *base)
+{
+    socket_stream *s = (socket_stream *)base;
+    atomic_fetch_sub(&streams, 1);
+    close(s->fd);
+    free(s);
+}
+
+leat_stream *leat_socket_stream_new(int fd)
+{
+    static const leat_stream_ops ops = {
+        .read = read_bytes,
+        .push = push,
+        .await_room = await_room,
+        .wake = wake,
+        .free = free_stream,
+        .gathers = true,
+        .read_blocks = true,
+    };
+    socket_stream *s = leat_xmalloc(sizeof *s);
+    atomic_fetch_add(&streams, 1);
+    s->base = (leat_stream){&ops, -1};
+    s->fd = fd;
+    s->from = s->to = 0;
+    return &s->base;
+}
+
+void leat_socket_set_up(int fd, bool local)
+{
+    enum { LOCAL_BYTES = 4 << 20 };
+    int one = 1, bytes = LOCAL_BYTES;
+    if (local) {
+        /* The default holds 200 KB: less than what many a step sends. */
+        if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes))
+            (void)!setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+        return;
+    }
+    /* A peer that acknowledges nothing is given up after as long as one that answers no ping. */
+    int idle = (int)(leat_ping_after_ns / 1000000000), interval = idle / 2 + 1, probes = 2,
+        timeout_ms = (int)(2 * leat_ping_after_ns / 1000000);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
+}

@@ -1,0 +1,421 @@
+/* conn.c -- a connection's life, and the threads that read it. */
+#define _GNU_SOURCE
+#include "cluster/stream/conn.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/alloc.h"
+#include "core/bind.h"
+#include "core/buffer.h"
+#include "core/later.h"
+#include "core/spin.h"
+#include "core/threadpool.h"
+
+enum {
+    METHOD_MAX = 256,
+    SEGMENTS_MAX = 1 << 20,
+    SKIP_MAX = 64 << 20,
+    SMALL = 4096, /* messages up to here are copied to the stack */
+    SPARES = 2,
+    SPARE_SECONDS = 5,
+};
+
+/* ---- The reader role ---- */
+static uint64_t role_of(uint64_t number, leat_reader state)
+{
+    return number * LEAT_READER_STATES + state;
+}
+
+static bool move_role(leat_conn *c, uint64_t from, uint64_t to)
+{
+    return __atomic_compare_exchange_n(&c->role, &from, to, false, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_SEQ_CST);
+}
+
+/* True if it was in this state and is the caller's now. */
+static bool take_role(leat_conn *c, leat_reader state, uint64_t *number_out)
+{
+    uint64_t role = __atomic_load_n(&c->role, __ATOMIC_SEQ_CST);
+    *number_out = role / LEAT_READER_STATES + 1;
+    return role % LEAT_READER_STATES == state &&
+           move_role(c, role, role_of(*number_out, LEAT_READER_READS));
+}
+
+/* ---- Threads and references ---- */
+bool leat_conn_thread(leat_conn *c, void *(*fn)(void *conn))
+{
+    pthread_t t;
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    leat_unbind();
+    pthread_mutex_lock(&c->refs_lock);
+    bool ok = pthread_create(&t, &attr, fn, c) == 0;
+    c->threads += ok;
+    c->refs += ok;
+    pthread_mutex_unlock(&c->refs_lock);
+    pthread_attr_destroy(&attr);
+    return ok;
+}
+
+void leat_conn_thread_ends(leat_conn *c)
+{
+    pthread_mutex_lock(&c->refs_lock);
+    if (--c->threads == 0)
+        pthread_cond_broadcast(&c->no_threads);
+    pthread_mutex_unlock(&c->refs_lock);
+    leat_conn_unref(c);
+}
+
+void leat_conn_ref(leat_conn *c)
+{
+    pthread_mutex_lock(&c->refs_lock);
+    c->refs++;
+    pthread_mutex_unlock(&c->refs_lock);
+}
+
+void leat_conn_unref(leat_conn *c)
+{
+    pthread_mutex_lock(&c->refs_lock);
+    int left = --c->refs;
+    pthread_mutex_unlock(&c->refs_lock);
+    if (left)
+        return;
+    leat_conn_drop_unsent(c);
+    c->stream->ops->free(c->stream);
+    pthread_mutex_destroy(&c->lock);
+    pthread_mutex_destroy(&c->refs_lock);
+    pthread_mutex_destroy(&c->send_lock);
+    pthread_cond_destroy(&c->no_threads);
+    pthread_cond_destroy(&c->summon);
+    pthread_cond_destroy(&c->more);
+    c->ops->released(c);
+}
+
+/* ---- Reading ---- */
+bool leat_conn_ended(const leat_conn *c)
+{
+    return __atomic_load_n(&c->end, __ATOMIC_SEQ_CST) != LEAT_CONN_LIVES;
+}
+
+void leat_conn_look_up(leat_conn *c)
+{
+    __atomic_store_n(&c->alarm, 0, __ATOMIC_SEQ_CST);
+    if (__atomic_exchange_n(&c->chores, 0, __ATOMIC_SEQ_CST))
+        c->ops->chores(c);
+}
+
+static bool read_bytes(leat_conn *c, void *to, uint64_t n)
+{
+    return !n || c->stream->ops->read(c, to, n);
+}
+
+/* A frame that was read. */
+typedef struct message {
+    leat_frame frame;
+    char method[METHOD_MAX + 1];
+    uint64_t few_lengths[8], *lengths;
+    leat_slice few_slices[8], *slices;
+    leat_buffer *buffer; /* of large ones */
+    leat_incoming in;
+    bool too_large; /* its bytes were passed over */
+    _Alignas(64) uint8_t small[SMALL];
+} message;
+
+static void release(message *l)
+{
+    leat_buffer_unref(l->buffer);
+    if (l->lengths != l->few_lengths)
+        free(l->lengths);
+    if (l->slices != l->few_slices)
+        free(l->slices);
+}
+
+/* The bytes, each segment at a place of its own that suits a tensor. */
+static bool read_segments(leat_conn *c, message *l)
+{
+    const leat_frame *f = &l->frame;
+    uint64_t sum = 0, place = 0;
+    for (uint32_t i = 0; i < f->segments; i++) {
+        if (l->lengths[i] > f->size - sum) {
+            leat_conn_finish(c, LEAT_CONN_GARBAGE);
+            return false;
+        }
+        sum += l->lengths[i];
+        place = ((place + LEAT_ALIGN - 1) & ~(uint64_t)(LEAT_ALIGN - 1)) + l->lengths[i];
+    }
+    if (sum != f->size) {
+        leat_conn_finish(c, LEAT_CONN_GARBAGE);
+        return false;
+    }
+    l->too_large = f->size > (uint64_t)c->max_message;
+    if (!l->too_large && place > SMALL)
+        l->too_large = !(l->buffer = leat_buffer_try(NULL, LEAT_UINT8, place));
+    if (l->too_large)
+        return read_bytes(c, NULL, f->size);
+    uint8_t *to = l->buffer ? l->buffer->data : l->small;
+    place = 0;
+    for (uint32_t i = 0; i < f->segments; i++) {
+        place = (place + LEAT_ALIGN - 1) & ~(uint64_t)(LEAT_ALIGN - 1);
+        if (!read_bytes(c, to + place, l->lengths[i]))
+            return false;
+        l->slices[i] = (leat_slice){to + place, l->lengths[i]};
+        place += l->lengths[i];
+    }
+    l->in = (leat_incoming){l->slices, (int)f->segments, f->size, l->buffer};
+    return true;
+}
+
+static bool read_message(leat_conn *c, message *l)
+{
+    l->buffer = NULL;
+    l->lengths = l->few_lengths;
+    l->slices = l->few_slices;
+    l->too_large = false;
+    const leat_frame *f = &l->frame;
+    if (!read_bytes(c, &l->frame, sizeof l->frame))
+        return false;
+    if (f->kind == LEAT_FRAME_SKIP && f->size <= SKIP_MAX &&
+        !(read_bytes(c, NULL, f->size) && read_bytes(c, &l->frame, sizeof l->frame)))
+        return false;
+    if (f->kind < LEAT_FRAME_REQUEST || f->kind > LEAT_FRAME_PONG || f->method > METHOD_MAX ||
+        f->segments > SEGMENTS_MAX) {
+        leat_conn_finish(c, LEAT_CONN_GARBAGE);
+        return false;
+    }
+    l->method[f->method] = 0;
+    if (f->segments > 8) {
+        l->lengths = leat_new_array(uint64_t, f->segments);
+        l->slices = leat_new_array(leat_slice, f->segments);
+    }
+    bool ok = read_bytes(c, l->method, f->method) &&
+              read_bytes(c, l->lengths, f->segments * sizeof(uint64_t)) && read_segments(c, l);
+    if (!ok)
+        release(l);
+    else if (c->stream->ops->frame_read)
+        c->stream->ops->frame_read(c);
+    return ok;
+}
+
+void leat_conn_heard(leat_conn *c)
+{
+    __atomic_store_n(&c->heard_ns, leat_now_ns(), __ATOMIC_RELAXED);
+    __atomic_store_n(&c->pinged_ns, 0, __ATOMIC_RELAXED);
+}
+
+/* False if another thread reads now. */
+static bool work(leat_conn *c, message *l, uint64_t number)
+{
+    __atomic_fetch_add(&c->frames, 1, __ATOMIC_RELAXED);
+    leat_conn_heard(c);
+    if (l->frame.kind >= LEAT_FRAME_PING) {
+        if (l->frame.kind == LEAT_FRAME_PING)
+            leat_conn_send(c, &(leat_frame){.kind = LEAT_FRAME_PONG}, "", NULL);
+        release(l);
+        return true;
+    }
+    uint64_t works = role_of(number, LEAT_READER_WORKS);
+    __atomic_store_n(&c->role, works, __ATOMIC_SEQ_CST);
+    leat_watch_busy();
+    c->ops->frame(c, &l->frame, l->method, l->too_large ? NULL : &l->in);
+    release(l);
+    return move_role(c, works, role_of(number, LEAT_READER_READS));
+}
+
+void leat_conn_free_reader(leat_conn *c, uint64_t number)
+{
+    move_role(c, role_of(number, LEAT_READER_READS), role_of(number, LEAT_READER_NONE));
+    leat_watch_busy(); /* from now on nobody else would see what comes */
+}
+
+/* A thread that came back from a long work waits for a while: the next one may be long, too. True
+ * if it is to read. */
+static bool stand_by(leat_conn *c)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += SPARE_SECONDS;
+    pthread_mutex_lock(&c->refs_lock);
+    bool stays = c->spares < SPARES && !__atomic_load_n(&c->end, __ATOMIC_SEQ_CST);
+    if (!stays) {
+        pthread_mutex_unlock(&c->refs_lock);
+        return false;
+    }
+    c->spares++;
+    while (!c->summons && stays)
+        stays = !__atomic_load_n(&c->end, __ATOMIC_SEQ_CST) &&
+                pthread_cond_timedwait(&c->summon, &c->refs_lock, &until) == 0;
+    bool summoned = c->summons > 0;
+    c->summons -= summoned;
+    c->spares--;
+    pthread_mutex_unlock(&c->refs_lock);
+    return summoned;
+}
+
+static void *read_on(void *arg)
+{
+    leat_conn *c = arg;
+    message l;
+    pthread_setname_np(pthread_self(), "leat-read");
+    leat_later_begin(); /* until there is nothing to be read */
+    bool mine;
+    do {
+        uint64_t number = __atomic_load_n(&c->role, __ATOMIC_SEQ_CST) / LEAT_READER_STATES;
+        do
+            mine = !c->stream->ops->await || c->stream->ops->await(c, number);
+        while (mine && read_message(c, &l) && (mine = work(c, &l, number)));
+        leat_later_now();
+    } while (!mine && stand_by(c));
+    leat_later_end();
+    if (mine) {
+        leat_conn_finish(c, LEAT_CONN_CLOSED);
+        c->ops->ended(c);
+        pthread_mutex_lock(&c->refs_lock);
+        c->over = true;
+        pthread_mutex_unlock(&c->refs_lock);
+        for (leat_conn_look_up(c); !__atomic_load_n(&c->closing, __ATOMIC_SEQ_CST);
+             leat_conn_look_up(c))
+            leat_futex_wait(&c->alarm, 0, 0);
+    }
+    leat_conn_thread_ends(c);
+    return NULL;
+}
+
+static void start_reader(leat_conn *c)
+{
+    pthread_mutex_lock(&c->refs_lock);
+    bool spare = c->spares > c->summons;
+    c->summons += spare;
+    if (spare)
+        pthread_cond_signal(&c->summon);
+    pthread_mutex_unlock(&c->refs_lock);
+    while (!spare && !leat_conn_thread(c, read_on))
+        usleep(10000); /* no thread is to be had: without one nothing would ever be read */
+}
+
+void leat_conn_hand_over(leat_conn *c)
+{
+    uint64_t number;
+    if (take_role(c, LEAT_READER_WORKS, &number))
+        start_reader(c);
+}
+
+void leat_conn_start_reader(leat_conn *c)
+{
+    uint64_t number;
+    if (take_role(c, LEAT_READER_NONE, &number))
+        start_reader(c);
+}
+
+/* ---- For threads that read while they wait ---- */
+void leat_conn_hold(leat_conn *c)
+{
+    pthread_mutex_lock(&c->refs_lock);
+    c->threads++;
+    c->refs++;
+    pthread_mutex_unlock(&c->refs_lock);
+}
+
+void leat_conn_let_go(leat_conn *c)
+{
+    leat_conn_thread_ends(c);
+}
+
+bool leat_conn_take_reader(leat_conn *c, uint64_t *number_out)
+{
+    return take_role(c, LEAT_READER_NONE, number_out);
+}
+
+bool leat_conn_read_one(leat_conn *c, uint64_t number)
+{
+    message l;
+    if (read_message(c, &l))
+        return work(c, &l, number);
+    leat_conn_free_reader(c, number);
+    leat_conn_start_reader(c); /* who brings it to its end */
+    return false;
+}
+
+/* ---- Beginning and end ---- */
+void leat_conn_start(leat_conn *c, const leat_conn_ops *ops, leat_stream *stream,
+                     int64_t max_message)
+{
+    c->ops = ops;
+    c->stream = stream;
+    c->max_message = max_message;
+    c->refs = 1;
+    c->heard_ns = leat_now_ns();
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_mutex_init(&c->refs_lock, NULL);
+    pthread_mutex_init(&c->send_lock, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&c->summon, &attr);
+    pthread_condattr_destroy(&attr);
+    pthread_cond_init(&c->no_threads, NULL);
+    pthread_cond_init(&c->more, NULL);
+    leat_watch_add(c);
+    start_reader(c);
+}
+
+/* Does the chores of a connection whose reader cannot be reached. */
+static void *do_chores(void *conn)
+{
+    leat_conn *c = conn;
+    pthread_setname_np(pthread_self(), "leat-chores");
+    leat_conn_look_up(c);
+    leat_conn_thread_ends(c);
+    return NULL;
+}
+
+void leat_conn_call_reader(leat_conn *c)
+{
+    bool first = !__atomic_exchange_n(&c->chores, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&c->alarm, 1, __ATOMIC_SEQ_CST);
+    if (leat_conn_ended(c))
+        leat_futex_wake(&c->alarm, 1);
+    if (!c->stream->ops->read_blocks)
+        c->stream->ops->wake(c);
+    else if (first)
+        while (!leat_conn_thread(c, do_chores))
+            usleep(10000); /* no thread is to be had: without one the calls would never end */
+}
+
+void leat_conn_finish(leat_conn *c, leat_conn_end why)
+{
+    uint32_t lives = LEAT_CONN_LIVES;
+    if (!__atomic_compare_exchange_n(&c->end, &lives, why, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST))
+        return;
+    __atomic_store_n(&c->alarm, 1, __ATOMIC_SEQ_CST);
+    c->stream->ops->wake(c);
+    pthread_mutex_lock(&c->refs_lock);
+    pthread_cond_broadcast(&c->summon);
+    pthread_mutex_unlock(&c->refs_lock);
+    pthread_mutex_lock(&c->send_lock);
+    pthread_cond_broadcast(&c->more);
+    pthread_mutex_unlock(&c->send_lock);
+}
+
+void leat_conn_close(leat_conn *c)
+{
+    leat_watch_remove(c);
+    leat_conn_finish(c, LEAT_CONN_LEFT);
+    __atomic_store_n(&c->closing, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&c->alarm, 1, __ATOMIC_SEQ_CST);
+    c->stream->ops->wake(c);
+    leat_futex_wake(&c->alarm, 1);
+    for (bool over = false; !over;) {
+        leat_conn_start_reader(c); /* which brings it to its end, if there is nobody */
+        pthread_mutex_lock(&c->refs_lock);
+        while (c->threads)
+            pthread_cond_wait(&c->no_threads, &c->refs_lock);
+        over = c->over;
+        pthread_mutex_unlock(&c->refs_lock);
+    }
+}

@@ -1,0 +1,287 @@
+/* listener.c -- the serving side of connections: the calls that came. A call is referred to by
+ * whoever will answer it, and for a moment by a cancellation. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/gone.h"
+#include "cluster/stream/conn.h"
+#include "core/alloc.h"
+#include "core/later.h"
+#include "core/threadpool.h"
+
+typedef struct served served;
+typedef struct server_call server_call;
+
+struct leat_stream_server {
+    leat_handler_fn handler;
+    void *arg;
+    int64_t max_message;
+    int max_calls;
+    pthread_mutex_t lock; /* guards what follows; taken before a connection's */
+    pthread_cond_t changed;
+    served *conns;
+    int calls;    /* that were not replied to */
+    int handlers; /* that run */
+    bool stopping;
+    int refs; /* one of each connection that lives, and the owner's */
+};
+
+/* A connection from one caller. */
+struct served {
+    leat_conn conn;
+    leat_stream_server *server;
+    served *next, **link; /* among the server's, while it lives */
+    char name[64];
+    server_call *calls; /* that were not replied to; guarded by conn.lock */
+};
+
+struct server_call {
+    leat_server_call base;
+    served *served; /* with a reference to its connection */
+    server_call *next, **link;
+    uint64_t id;
+    leat_gone gone;
+    /* Guarded by conn.lock: */
+    int refs;
+    bool told; /* the handler knows that the caller has gone */
+};
+
+static served *of(leat_conn *c)
+{
+    return (served *)((char *)c - offsetof(served, conn));
+}
+
+static void unref_server(leat_stream_server *l)
+{
+    pthread_mutex_lock(&l->lock);
+    int left = --l->refs;
+    pthread_mutex_unlock(&l->lock);
+    if (left)
+        return;
+    pthread_mutex_destroy(&l->lock);
+    pthread_cond_destroy(&l->changed);
+    free(l);
+}
+
+/* ---- Calls ---- */
+static void unref_call(server_call *a)
+{
+    served *g = a->served;
+    pthread_mutex_lock(&g->conn.lock);
+    int left = --a->refs;
+    pthread_mutex_unlock(&g->conn.lock);
+    if (left)
+        return;
+    leat_gone_release(&a->gone);
+    free(a);
+    leat_conn_unref(&g->conn);
+}
+
+static void send_error(leat_conn *c, uint64_t id, leat_status s)
+{
+    leat_outgoing words = {0};
+    leat_strbuf_puts(&words.text, leat_status_message(s));
+    leat_frame f = {.kind = LEAT_FRAME_ERROR, .code = (uint32_t)leat_status_code(s), .id = id};
+    leat_conn_send(c, &f, "", &words);
+    leat_status_free(s);
+}
+
+static void reply(leat_server_call *base, leat_status s, leat_outgoing *reply)
+{
+    server_call *a = (server_call *)base;
+    served *g = a->served;
+    leat_stream_server *l = g->server;
+    leat_gone_answer(&a->gone);
+    pthread_mutex_lock(&g->conn.lock);
+    *a->link = a->next;
+    if (a->next)
+        a->next->link = a->link;
+    pthread_mutex_unlock(&g->conn.lock);
+    size_t size = reply && !s ? leat_outgoing_size(reply) : 0;
+    if (size > LEAT_MESSAGE_MAX)
+        s = leat_error(RESOURCE_EXHAUSTED, "A reply of %zu bytes is larger than the limit of %lld",
+                       size, (long long)LEAT_MESSAGE_MAX);
+    if (s)
+        send_error(&g->conn, a->id, s);
+    else
+        leat_conn_send(&g->conn, &(leat_frame){.kind = LEAT_FRAME_REPLY, .id = a->id}, "", reply);
+    if (reply)
+        leat_outgoing_release(reply);
+    pthread_mutex_lock(&l->lock);
+    if (--l->calls == 0)
+        pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+    unref_call(a);
+}
+
+static bool on_cancel(leat_server_call *base, void (*fn)(void *arg), void *arg)
+{
+    return leat_gone_watch(&((server_call *)base)->gone, fn, arg);
+}
+
+static const char *peer(const leat_server_call *base)
+{
+    return ((const server_call *)base)->served->name;
+}
+
+static void will_block(leat_server_call *base)
+{
+    leat_later_now();
+    leat_conn_hand_over(&((server_call *)base)->served->conn);
+}
+
+static void on_request(served *g, const leat_frame *f, const char *method, const leat_incoming *in)
+{
+    static const leat_server_call_ops ops = {reply, on_cancel, peer, will_block};
+    leat_stream_server *l = g->server;
+    pthread_mutex_lock(&l->lock);
+    bool stopping = l->stopping, room = l->calls < l->max_calls;
+    bool wanted = !stopping && room && in;
+    l->calls += wanted;
+    l->handlers += wanted;
+    pthread_mutex_unlock(&l->lock);
+    if (stopping)
+        send_error(&g->conn, f->id, leat_error(UNAVAILABLE, "The task is being shut down"));
+    else if (!in)
+        send_error(&g->conn, f->id,
+                   leat_error(RESOURCE_EXHAUSTED,
+                              "%s of %llu bytes is larger than the limit of "
+                              "%lld, or than the memory that is free",
+                              method, (unsigned long long)f->size, (long long)l->max_message));
+    else if (!room)
+        send_error(&g->conn, f->id,
+                   leat_error(RESOURCE_EXHAUSTED,
+                              "The task has %d calls under way, which is its limit", l->max_calls));
+    if (!wanted)
+        return;
+    server_call *a = leat_new(server_call);
+    a->base.ops = &ops;
+    a->served = g;
+    a->id = f->id;
+    a->refs = 1;
+    leat_gone_init(&a->gone);
+    leat_conn_ref(&g->conn);
+    pthread_mutex_lock(&g->conn.lock);
+    a->next = g->calls;
+    a->link = &g->calls;
+    if (a->next)
+        a->next->link = &a->next;
+    g->calls = a;
+    pthread_mutex_unlock(&g->conn.lock);
+    l->handler(l->arg, &a->base, method, in);
+    pthread_mutex_lock(&l->lock);
+    if (--l->handlers == 0)
+        pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+}
+
+static void nothing(void) {}
+
+/* The caller of this call, or of all if id is 0, has gone. */
+static void tell_gone(served *g, uint64_t id)
+{
+    for (;;) {
+        pthread_mutex_lock(&g->conn.lock);
+        server_call *a = g->calls;
+        while (a && ((id && a->id != id) || a->told))
+            a = a->next;
+        if (a) {
+            a->refs++;
+            a->told = true;
+        }
+        pthread_mutex_unlock(&g->conn.lock);
+        if (!a)
+            return;
+        leat_gone_fire(&a->gone, nothing);
+        unref_call(a);
+    }
+}
+
+/* ---- Connections ---- */
+static void on_frame(leat_conn *c, const leat_frame *f, const char *method, const leat_incoming *in)
+{
+    if (f->kind == LEAT_FRAME_REQUEST)
+        on_request(of(c), f, method, in);
+    else if (f->kind == LEAT_FRAME_CANCEL && f->id)
+        tell_gone(of(c), f->id);
+}
+
+static void on_ended(leat_conn *c)
+{
+    served *g = of(c);
+    leat_stream_server *l = g->server;
+    tell_gone(g, 0);
+    leat_watch_remove(c);
+    __atomic_store_n(&c->closing, 1, __ATOMIC_SEQ_CST);
+    pthread_mutex_lock(&l->lock);
+    *g->link = g->next;
+    if (g->next)
+        g->next->link = g->link;
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+    leat_conn_unref(c);
+}
+
+static void on_nothing(leat_conn *c) {}
+
+static void on_released(leat_conn *c)
+{
+    served *g = of(c);
+    unref_server(g->server);
+    free(g);
+}
+
+static void on_tick(leat_conn *c, int64_t now) {}
+
+/* ---- The server ---- */
+leat_stream_server *leat_stream_server_new(const leat_listen_options *options,
+                                           leat_handler_fn handler, void *arg)
+{
+    leat_stream_server *l = leat_new(leat_stream_server);
+    l->handler = handler;
+    l->arg = arg;
+    l->max_calls = options->max_calls ? options->max_calls : 10000;
+    l->max_message = options->max_message ? options->max_message : LEAT_MESSAGE_MAX;
+    l->refs = 1;
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    return l;
+}
+
+void leat_stream_server_add(leat_stream_server *l, leat_stream *stream, const char *peer)
+{
+    static const leat_conn_ops ops = {on_frame, on_nothing, on_ended, on_released, on_tick};
+    served *g = leat_new(served);
+    g->server = l;
+    snprintf(g->name, sizeof g->name, "%s", peer);
+    pthread_mutex_lock(&l->lock);
+    l->refs++;
+    g->next = l->conns;
+    g->link = &l->conns;
+    if (g->next)
+        g->next->link = &g->next;
+    l->conns = g;
+    leat_conn_start(&g->conn, &ops, stream, l->max_message);
+    pthread_mutex_unlock(&l->lock);
+}
+
+void leat_stream_server_stop(leat_stream_server *l, int64_t deadline_ns)
+{
+    struct timespec until = {deadline_ns / 1000000000, deadline_ns % 1000000000};
+    pthread_mutex_lock(&l->lock);
+    l->stopping = true;
+    while (l->calls && pthread_cond_timedwait(&l->changed, &l->lock, &until) == 0)
+        ;
+    for (served *g = l->conns; g; g = g->next)
+        leat_conn_finish(&g->conn, LEAT_CONN_LEFT);
+    while (l->conns || l->handlers)
+        pthread_cond_wait(&l->changed, &l->lock);
+    pthread_mutex_unlock(&l->lock);
+    unref_server(l);
+}

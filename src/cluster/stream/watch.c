@@ -1,0 +1,279 @@
+/* watch.c -- one thread that watches all connections of the process: sockets that end, callers that
+ * connect, times that come, and reading threads that do not come back from their work.
+ *
+ * It looks every three milliseconds while frames come, so that a thread which begins to work need
+ * not wake it; after a while without frames it sleeps, and the next one wakes it.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cluster/stream/conn.h"
+#include "core/threadpool.h"
+
+enum { LOOK_MS = 3, QUIET_TICKS = 30 };
+
+static pthread_mutex_t users_lock =
+    PTHREAD_MUTEX_INITIALIZER; /* guards users; held while the thread is started and ended */
+static int users;
+
+static pthread_mutex_t lock =
+    PTHREAD_MUTEX_INITIALIZER; /* guards what follows; taken before a connection's */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static leat_conn *conns;
+static leat_accept_watch *listeners, *answering;
+static bool runs, quits;
+static int poller = -1, wake_fd = -1;
+
+static int ticking;  /* atomic */
+static int64_t next; /* atomic: when to tick all connections */
+
+static bool leave_free;       /* atomic */
+static void (*on_tick)(void); /* atomic */
+
+void leat_watch_leave_free(bool on)
+{
+    __atomic_store_n(&leave_free, on, __ATOMIC_RELAXED);
+}
+
+void leat_watch_on_tick(void (*fn)(void))
+{
+    __atomic_store_n(&on_tick, fn, __ATOMIC_RELAXED);
+}
+
+static void wake_watch(void)
+{
+    uint64_t one = 1;
+    if (write(wake_fd, &one, sizeof one) < 0)
+        return; /* the watch has been woken already */
+}
+
+void leat_watch_busy(void)
+{
+    if (!__atomic_load_n(&ticking, __ATOMIC_SEQ_CST) &&
+        !__atomic_exchange_n(&ticking, 1, __ATOMIC_SEQ_CST))
+        wake_watch();
+}
+
+void leat_watch_at(int64_t at_ns)
+{
+    int64_t was = __atomic_load_n(&next, __ATOMIC_SEQ_CST);
+    while (at_ns < was)
+        if (__atomic_compare_exchange_n(&next, &was, at_ns, false, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_SEQ_CST)) {
+            wake_watch();
+            return;
+        }
+}
+
+static bool wants_reader(leat_conn *c)
+{
+    return c->stream->ops->unread(c) || __atomic_load_n(&c->alarm, __ATOMIC_SEQ_CST) ||
+           leat_conn_ended(c);
+}
+
+/* A thread that works on the same frame as at the last tick is left behind, and what has waited
+ * since then at a connection without a reader is read. True if any frame came, or any connection
+ * has no reader. The lock is held.
+ */
+static bool look_at_readers(void)
+{
+    bool any = false, rest = !__atomic_load_n(&leave_free, __ATOMIC_RELAXED);
+    for (leat_conn *c = conns; c; c = c->next) {
+        uint64_t frames = __atomic_load_n(&c->frames, __ATOMIC_RELAXED);
+        leat_reader role = __atomic_load_n(&c->role, __ATOMIC_SEQ_CST) % LEAT_READER_STATES;
+        bool news = role == LEAT_READER_NONE && wants_reader(c), same = frames == c->seen;
+        any |= role != LEAT_READER_READS || !same;
+        if (role == LEAT_READER_WORKS && same)
+            leat_conn_hand_over(c);
+        if (role == LEAT_READER_NONE && (rest || (news && c->had_news && same)))
+            leat_conn_start_reader(c);
+        c->seen = frames;
+        c->had_news = news;
+    }
+    return any;
+}
+
+void leat_watch_each(void (*fn)(leat_conn *c, void *arg), void *arg)
+{
+    pthread_mutex_lock(&lock);
+    for (leat_conn *c = conns; c; c = c->next)
+        fn(c, arg);
+    pthread_mutex_unlock(&lock);
+}
+
+static void on_event(void *who)
+{
+    pthread_mutex_lock(&lock);
+    for (leat_conn *c = conns; c; c = c->next)
+        if (c == who) {
+            char byte; /* nothing is ever sent here: the socket only ends */
+            ssize_t n = recv(c->stream->end_fd, &byte, 1, MSG_DONTWAIT);
+            if (n >= 0 || (errno != EAGAIN && errno != EINTR))
+                leat_conn_finish(c, n > 0 ? LEAT_CONN_GARBAGE : LEAT_CONN_CLOSED);
+        }
+    for (leat_accept_watch *d = listeners; d; d = d->next)
+        if (d == who) {
+            answering = d;
+            pthread_mutex_unlock(&lock);
+            d->on_connect(d->arg);
+            pthread_mutex_lock(&lock);
+            answering = NULL;
+            pthread_cond_broadcast(&changed);
+            break;
+        }
+    pthread_mutex_unlock(&lock);
+}
+
+static void tick_all(int64_t now)
+{
+    __atomic_store_n(&next, now + leat_ping_after_ns / 2, __ATOMIC_SEQ_CST);
+    pthread_mutex_lock(&lock);
+    for (leat_conn *c = conns; c; c = c->next)
+        c->ops->tick(c, now);
+    pthread_mutex_unlock(&lock);
+}
+
+static int timeout_ms(void)
+{
+    if (__atomic_load_n(&ticking, __ATOMIC_SEQ_CST))
+        return LOOK_MS;
+    int64_t left = __atomic_load_n(&next, __ATOMIC_SEQ_CST) - leat_now_ns();
+    return left <= 0 ? 0 : (int)(left / 1000000) + 1;
+}
+
+static void *watch(void *unused)
+{
+    pthread_setname_np(pthread_self(), "leat-watch");
+    int quiet = 0;
+    for (bool on = true; on;) {
+        struct epoll_event e[16];
+        int n = epoll_wait(poller, e, 16, timeout_ms());
+        for (int i = 0; i < n; i++) {
+            uint64_t count;
+            if (e[i].data.ptr)
+                on_event(e[i].data.ptr);
+            else if (read(wake_fd, &count, sizeof count) < 0)
+                continue;
+        }
+        if (leat_now_ns() >= __atomic_load_n(&next, __ATOMIC_SEQ_CST))
+            tick_all(leat_now_ns());
+        void (*tick)(void) = __atomic_load_n(&on_tick, __ATOMIC_RELAXED);
+        if (tick)
+            tick();
+        pthread_mutex_lock(&lock);
+        on = !quits;
+        quiet = look_at_readers() ? 0 : quiet + 1;
+        if (quiet >= QUIET_TICKS) {
+            /* One that began before it could see this is seen here. */
+            __atomic_store_n(&ticking, 0, __ATOMIC_SEQ_CST);
+            if (look_at_readers())
+                __atomic_store_n(&ticking, 1, __ATOMIC_SEQ_CST);
+            quiet = 0;
+        }
+        pthread_mutex_unlock(&lock);
+    }
+    pthread_mutex_lock(&lock);
+    runs = false;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+static void listen_to(int fd, void *who)
+{
+    struct epoll_event e = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.ptr = who};
+    epoll_ctl(poller, EPOLL_CTL_ADD, fd, &e);
+}
+
+static void join(void)
+{
+    pthread_mutex_lock(&users_lock);
+    if (!users++) {
+        poller = epoll_create1(EPOLL_CLOEXEC);
+        wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        listen_to(wake_fd, NULL);
+        quits = false;
+        runs = true;
+        __atomic_store_n(&next, leat_now_ns() + leat_ping_after_ns / 2, __ATOMIC_SEQ_CST);
+        pthread_t t;
+        while (pthread_create(&t, NULL, watch, NULL))
+            usleep(10000); /* no thread is to be had: nothing would be noticed without */
+        pthread_detach(t);
+    }
+    pthread_mutex_unlock(&users_lock);
+}
+
+static void leave(void)
+{
+    pthread_mutex_lock(&users_lock);
+    if (!--users) {
+        pthread_mutex_lock(&lock);
+        quits = true;
+        wake_watch();
+        while (runs)
+            pthread_cond_wait(&changed, &lock);
+        pthread_mutex_unlock(&lock);
+        close(poller);
+        close(wake_fd);
+    }
+    pthread_mutex_unlock(&users_lock);
+}
+
+void leat_watch_add(leat_conn *c)
+{
+    join();
+    pthread_mutex_lock(&lock);
+    c->next = conns;
+    c->link = &conns;
+    if (conns)
+        conns->link = &c->next;
+    conns = c;
+    if (c->stream->end_fd >= 0)
+        listen_to(c->stream->end_fd, c);
+    pthread_mutex_unlock(&lock);
+}
+
+void leat_watch_remove(leat_conn *c)
+{
+    pthread_mutex_lock(&lock);
+    *c->link = c->next;
+    if (c->next)
+        c->next->link = c->link;
+    if (c->stream->end_fd >= 0)
+        epoll_ctl(poller, EPOLL_CTL_DEL, c->stream->end_fd, NULL);
+    pthread_mutex_unlock(&lock);
+    leave();
+}
+
+void leat_watch_add_listener(leat_accept_watch *d)
+{
+    join();
+    pthread_mutex_lock(&lock);
+    d->next = listeners;
+    listeners = d;
+    listen_to(d->socket, d);
+    pthread_mutex_unlock(&lock);
+}
+
+void leat_watch_remove_listener(leat_accept_watch *d)
+{
+    pthread_mutex_lock(&lock);
+    for (leat_accept_watch **p = &listeners; *p; p = &(*p)->next)
+        if (*p == d) {
+            *p = d->next;
+            break;
+        }
+    epoll_ctl(poller, EPOLL_CTL_DEL, d->socket, NULL);
+    while (answering == d)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+    leave();
+}

@@ -1,0 +1,87 @@
+/* pair.h -- a cluster of two tasks for tests, /job:ps/task:0 and /job:worker/task:0: servers of the
+ * test's own process, or a ps that is a process of its own and can be killed. */
+#ifndef LEAT_TESTS_CLUSTER_PAIR_H
+#define LEAT_TESTS_CLUSTER_PAIR_H
+
+#include <leat/leat.h>
+
+#include "cluster/task.h"
+#include "test.h"
+
+/* Two tasks on ports that were free a moment ago: servers that are started only to find the ports
+ * have ended. */
+static inline leat_cluster *pair_cluster(void)
+{
+    leat_cluster *c = leat_cluster_new();
+    const char *jobs[] = {"ps", "worker"};
+    for (int i = 0; i < 2; i++) {
+        leat_server *probe;
+        CHECK_OK(leat_server_start_local(&probe));
+        CHECK_OK(leat_cluster_add(c, jobs[i], leat_server_target(probe) + strlen("grpc://")));
+        leat_server_free(probe);
+    }
+    return c;
+}
+
+/* ---- Both in this process ---- */
+typedef struct pair {
+    leat_server *ps, *worker;
+} pair;
+
+static inline void pair_stop(pair *p)
+{
+    leat_server_free(p->worker);
+    leat_server_free(p->ps);
+    *p = (pair){0};
+}
+
+/* options may be NULL. Where another process has taken a port meanwhile, others are tried. */
+static inline void pair_start(pair *p, const leat_server_options *options)
+{
+    leat_status s = NULL;
+    *p = (pair){0};
+    for (int i = 0; i < 20 && !p->worker; i++) {
+        leat_status_free(s);
+        leat_server_free(p->ps);
+        leat_cluster *c = pair_cluster();
+        s = leat_server_start(c, "ps", 0, options, &p->ps);
+        if (!s)
+            s = leat_server_start(c, "worker", 0, options, &p->worker);
+        leat_cluster_free(c);
+        if (s && leat_status_code(s) != LEAT_ALREADY_EXISTS)
+            break;
+    }
+    LEAT_DIE_ON_ERROR(s);
+}
+
+/* ---- A ps that is a process of its own ---- */
+
+/* --role ps "PS WORKER", the two addresses: says "ready", and serves until it is killed. */
+static inline int pair_be_ps(const char *arg)
+{
+    char ps[64], worker[64];
+    leat_server *s = NULL;
+    if (sscanf(arg, "%63s %63s", ps, worker) != 2)
+        return 2;
+    leat_cluster *c = leat_cluster_new();
+    LEAT_DIE_ON_ERROR(leat_cluster_add(c, "ps", ps));
+    LEAT_DIE_ON_ERROR(leat_cluster_add(c, "worker", worker));
+    LEAT_DIE_ON_ERROR(leat_server_start(c, "ps", 0, NULL, &s));
+    printf("ready\n");
+    fflush(stdout);
+    leat_status_free(leat_server_join(s));
+    return 0;
+}
+
+/* Starts it, and returns when it serves. The test's main calls pair_be_ps for the role "ps". */
+static inline task pair_start_ps(const leat_cluster *c)
+{
+    char arg[130], line[64];
+    snprintf(arg, sizeof(arg), "%s %s", leat_cluster_address(c, "ps", 0),
+             leat_cluster_address(c, "worker", 0));
+    task t = task_start("ps", arg);
+    CHECK(fgets(line, sizeof(line), t.says) && strcmp(line, "ready\n") == 0);
+    return t;
+}
+
+#endif

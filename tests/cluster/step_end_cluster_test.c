@@ -1,0 +1,161 @@
+/* step_end_cluster_test.c -- steps over two tasks that are cancelled, time out, lose their session
+ * or a task at the instant at which they end. LEAT_ROUNDS=10000 makes it long; ThreadSanitizer and
+ * AddressSanitizer see more than the checks here do. */
+#include "test.h"
+
+#include <leat/leat.h>
+
+#include "cluster/pair.h"
+#include "race_runs.h"
+
+/* A value that goes from the worker to the ps and back, and a queue on the ps. */
+typedef struct model {
+    leat_graph *g;
+    leat_out x, y, put, take;
+} model;
+
+static model make_model(void)
+{
+    model m = {.g = leat_graph_new()};
+    leat_graph *g = m.g;
+    leat_out there = {0}, q = {0}, taken = {0};
+    leat_with_device(g, "/job:worker/task:0") m.x = leat_placeholder(g, LEAT_FLOAT, leat_shape());
+    leat_with_device(g, "/job:ps/task:0")
+    {
+        there = leat_add(m.x, m.x);
+        q = leat_fifo_queue(g, -1, LEAT_COMPONENTS({LEAT_FLOAT, leat_shape()}));
+        taken = leat_dequeue(q);
+        m.put = leat_enqueue(q, leat_scalar(g, LEAT_FLOAT, 1));
+    }
+    leat_with_device(g, "/job:worker/task:0")
+    {
+        m.y = leat_mul(there, leat_scalar(g, LEAT_FLOAT, 3));
+        m.take = leat_neg(taken);
+    }
+    CHECK_OK(leat_graph_status(g));
+    return m;
+}
+
+static leat_session *open_on(const leat_server *worker, const model *m)
+{
+    leat_session *s = NULL;
+    CHECK_OK(leat_session_open(m->g, &s, .target = leat_server_target(worker)));
+    return s;
+}
+
+static void cancelled(void)
+{
+    pair p;
+    pair_start(&p, NULL);
+    model m = make_model();
+    leat_session *s = open_on(p.worker, &m);
+    race r;
+    race_init(&r);
+    for (int i = race_rounds(500); i > 0; i--) {
+        leat_cancellation *c = leat_cancellation_new();
+        race_start(&r, race_cancel, c);
+        bool well = race_ended_well(race_run(s, m.x, m.y, &(leat_run_options){.cancellation = c}),
+                                    LEAT_CANCELLED);
+        CHECK_OK(race_run(s, m.x, m.y, NULL));
+        race_await(&r, well);
+        leat_cancellation_free(c);
+    }
+    race_release(&r);
+    leat_session_close(s);
+    leat_graph_free(m.g);
+    pair_stop(&p);
+}
+
+/* What a step waits for comes when its time is over. */
+static void timed_out(void)
+{
+    pair p;
+    pair_start(&p, NULL);
+    model m = make_model();
+    leat_session *s = open_on(p.worker, &m);
+    race r;
+    race_init(&r);
+    r.fixed_ns = 1000000;
+    for (int i = race_rounds(300); i > 0; i--) {
+        race_target q = {s, m.put};
+        race_start(&r, race_run_target, &q);
+        bool well = race_ended_well(race_run(s, m.x, m.take, &(leat_run_options){.timeout_ms = 1}),
+                                    LEAT_DEADLINE_EXCEEDED);
+        race_await(&r, well);
+        if (!well) { /* what came too late, unless the step took it before it was ended there */
+            leat_status rest = race_run(s, m.x, m.take, &(leat_run_options){.timeout_ms = 20});
+            race_ended_well(rest, LEAT_DEADLINE_EXCEEDED);
+        }
+    }
+    race_release(&r);
+    leat_session_close(s);
+    leat_graph_free(m.g);
+    pair_stop(&p);
+}
+
+/* A run in parts, which is given up last, keeps the session from being freed before that. */
+static void closed(void)
+{
+    pair p;
+    pair_start(&p, NULL);
+    model m = make_model();
+    race r;
+    race_init(&r);
+    for (int i = race_rounds(1000) / 10; i > 0; i--) {
+        leat_session *s = open_on(p.worker, &m);
+        leat_partial *part = NULL;
+        CHECK_OK(race_run(s, m.x, m.y, NULL)); /* compiles it */
+        CHECK_OK(leat_session_partial(s, &m.x, 1, &m.y, 1, NULL, 0, &part));
+        race_start(&r, race_close, s);
+        bool well = race_ended_well(race_run(s, m.x, m.y, NULL), LEAT_CANCELLED);
+        leat_partial_free(part);
+        race_await(&r, well);
+    }
+    race_release(&r);
+    leat_graph_free(m.g);
+    pair_stop(&p);
+}
+
+/* ---- A ps that dies ---- */
+
+static void kill_ps(void *t)
+{
+    task_end(t);
+}
+
+/* The ps is killed while steps run one after the other; its next life serves a new session. */
+static void killed(void)
+{
+    leat_cluster *c = pair_cluster();
+    model m = make_model();
+    leat_server *worker = NULL;
+    CHECK_OK(leat_server_start(c, "worker", 0, NULL, &worker));
+    race r;
+    race_init(&r);
+    for (int i = race_rounds(200) / 50; i > 0; i--) {
+        task ps = pair_start_ps(c);
+        leat_session *s = NULL;
+        CHECK_OK(leat_session_open(m.g, &s, .target = leat_server_target(worker),
+                                   .open_timeout_ms = 60000));
+        CHECK_OK(race_run(s, m.x, m.y, NULL));
+        r.fixed_ns = 500000;
+        race_start(&r, kill_ps, &ps);
+        while (race_ended_well(race_run(s, m.x, m.y, &(leat_run_options){.timeout_ms = 60000}),
+                               LEAT_UNAVAILABLE))
+            ;
+        race_await(&r, true);
+        leat_session_close(s);
+    }
+    race_release(&r);
+    leat_graph_free(m.g);
+    leat_server_free(worker);
+    leat_cluster_free(c);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && strcmp(argv[1], "--role") == 0)
+        return pair_be_ps(argv[3]);
+    return RUN(argc, argv, {"cancelled", cancelled}, {"timed_out", timed_out}, {"closed", closed},
+               {"killed", killed});
+}
