@@ -24,23 +24,6 @@ static leat_tensor *floats(int64_t rows, int64_t columns)
     return t;
 }
 
-/* What is sent, in one piece of memory. */
-static leat_strbuf flat(leat_outgoing *o)
-{
-    leat_strbuf b = {0};
-    size_t at = 0;
-    for (int i = 0; i < o->n_pieces; i++) {
-        leat_strbuf_add(&b, o->text.s + at, o->pieces[i].end - at);
-        at = o->pieces[i].end;
-        leat_strbuf_add(&b, leat_tensor_data(o->pieces[i].tensor),
-                        leat_tensor_bytes(o->pieces[i].tensor));
-    }
-    leat_strbuf_add(&b, leat_strbuf_text(&o->text) + at, o->text.n - at);
-    CHECK_INT(b.n, leat_outgoing_size(o));
-    leat_outgoing_release(o);
-    return b;
-}
-
 /* Bytes in memory of exactly their size, as slices of at most `piece` bytes. */
 typedef struct came {
     char *bytes;

@@ -3,6 +3,23 @@
 #include "cluster/message_codecs.h"
 #include "proto/wire.h"
 
+/* What is sent, in one piece of memory. */
+static leat_strbuf flat(leat_outgoing *o)
+{
+    leat_strbuf b = {0};
+    size_t at = 0;
+    for (int i = 0; i < o->n_pieces; i++) {
+        leat_strbuf_add(&b, o->text.s + at, o->pieces[i].end - at);
+        at = o->pieces[i].end;
+        leat_strbuf_add(&b, leat_tensor_data(o->pieces[i].tensor),
+                        leat_tensor_bytes(o->pieces[i].tensor));
+    }
+    leat_strbuf_add(&b, leat_strbuf_text(&o->text) + at, o->text.n - at);
+    CHECK_INT(b.n, leat_outgoing_size(o));
+    leat_outgoing_release(o);
+    return b;
+}
+
 static void check_shows(const codec *k, const leat_strbuf *bytes, size_t piece, const char *want)
 {
     leat_strbuf b = {0};

@@ -24,17 +24,19 @@ static leat_listener *listener; /* the task that gives the answers */
 static leat_server *server;     /* the one that asks */
 static char there[32];
 
-static bool next(uint8_t *kind, const uint8_t **bytes, size_t *n)
+/* The next row of the input; a copy of its bytes, because a call that nobody waits for may still be
+ * answered when the input is freed. */
+static bool next(uint8_t *kind, leat_strbuf *bytes)
 {
     pthread_mutex_lock(&lock);
     bool any = size > 3;
     if (any) {
+        size_t n = data[1] | (size_t)data[2] << 8;
+        n = n < size - 3 ? n : size - 3;
         *kind = data[0];
-        *n = data[1] | (size_t)data[2] << 8;
-        *n = *n < size - 3 ? *n : size - 3;
-        *bytes = data + 3;
-        data += 3 + *n;
-        size -= 3 + *n;
+        leat_strbuf_add(bytes, data + 3, n);
+        data += 3 + n;
+        size -= 3 + n;
     }
     pthread_mutex_unlock(&lock);
     return any;
@@ -99,20 +101,20 @@ static void usual(const char *method, const leat_incoming *in, bool leat, leat_o
 static void answer(void *arg, leat_server_call *a, const char *method, const leat_incoming *in)
 {
     uint8_t kind;
-    const uint8_t *bytes;
-    size_t n;
+    leat_strbuf bytes = {0};
     leat_outgoing o = {0};
     leat_status s = NULL;
-    if (!next(&kind, &bytes, &n))
+    if (!next(&kind, &bytes))
         s = leat_error(INTERNAL, "The input is over");
     else if ((kind & ERROR) == ERROR)
-        s = leat_status_new((leat_code)(1 + (kind >> 3) % 16), __FILE__, __LINE__, "%.*s",
-                            (int)strnlen((const char *)bytes, n), (const char *)bytes);
+        s = leat_status_new((leat_code)(1 + (kind >> 3) % 16), __FILE__, __LINE__, "%s",
+                            leat_strbuf_text(&bytes));
     if (!s) {
         if (kind & USUAL)
             usual(method, in, kind & LEAT, &o);
-        leat_strbuf_add(&o.text, bytes, n);
+        leat_strbuf_add(&o.text, leat_strbuf_text(&bytes), bytes.n);
     }
+    leat_strbuf_release(&bytes);
     leat_server_call_reply(a, s, &o);
 }
 
@@ -160,15 +162,12 @@ static void peer_is_done(void)
 {
     leat_channel *c;
     uint8_t kind;
-    const uint8_t *bytes;
     size_t n;
     if (leat_channel_open(leat_server_target(server) + strlen("grpc://"), "", NULL, &c))
         abort();
-    while (next(&kind, &bytes, &n)) {
+    for (leat_outgoing o = {0}; next(&kind, &o.text); o = (leat_outgoing){0}) {
         void *reply = NULL;
-        leat_outgoing o = {0};
         leat_call_options options = {.deadline_ns = leat_now_ns() + INT64_C(5000000000)};
-        leat_strbuf_add(&o.text, bytes, n);
         leat_status s = leat_channel_call_wait(c, LEAT_METHOD_DONE, &o, &options, &reply, &n);
         leat_status_free(s);
         free(reply);
