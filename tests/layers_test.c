@@ -76,7 +76,42 @@ static void rooms(void)
     CHECK(files > 50);
 }
 
+/* Only path.c and roots.c use the file system by name, so that a process that is limited to some
+ * directories is. */
+static void files_by_name(void)
+{
+    static const char *const rooms_of_files[] = {"io", "kernels", "kernels/any", "kernels/cpu"};
+    static const char *const calls[] = {" open(\"", " open(path", "fopen(", "openat(",
+                                        " rename(", "unlink(",    "mkdir(", "opendir(",
+                                        "glob(",    "access(",    " stat(", "realpath("};
+    int files = 0;
+    for (size_t i = 0; i < sizeof(rooms_of_files) / sizeof(*rooms_of_files); i++) {
+        char dir[512], path[1024], line[512];
+        snprintf(dir, sizeof(dir), "%s/src/%s", LEAT_SOURCE_DIR, rooms_of_files[i]);
+        DIR *d = opendir(dir);
+        for (struct dirent *e; d && (e = readdir(d));) {
+            if (strcmp(e->d_name, "path.c") == 0 || strcmp(e->d_name, "roots.c") == 0 ||
+                e->d_name[0] == '.')
+                continue;
+            snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
+            FILE *f = fopen(path, "r");
+            for (int n = 1; f && fgets(line, sizeof(line), f); n++)
+                for (size_t c = 0; c < sizeof(calls) / sizeof(*calls); c++)
+                    if (strstr(line, calls[c]) && !strstr(line, "\"/proc/")) {
+                        test_failures++;
+                        printf("%s:%d: calls %s; use io/path.h\n", path, n, calls[c]);
+                    }
+            files += f != NULL;
+            if (f)
+                fclose(f);
+        }
+        if (d)
+            closedir(d);
+    }
+    CHECK(files > 50);
+}
+
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"rooms", rooms});
+    return RUN(argc, argv, {"rooms", rooms}, {"files_by_name", files_by_name});
 }

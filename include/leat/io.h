@@ -9,6 +9,14 @@
 
 #include <leat/tensor.h>
 
+/* ---- Which files this process may use ---- */
+/* Limits the files that graphs (checkpoints, tables, PrintV2) and the functions of this header may
+ * use, in the whole process, to those below some directories: lists with commas. What is below
+ * `both` may be read and written, what is below `read_only` may be read; NULL or "": none; both
+ * NULL: no limit. Neither ".." nor a symbolic link leads out. Once set, the limit stays: the same
+ * lists again are OK, others FAILED_PRECONDITION. NOT_FOUND names a directory that is missing. */
+LEAT_API leat_status leat_file_roots_set(const char *both, const char *read_only) LEAT_MUST_CHECK;
+
 /* ---- Records: a sequence of byte strings, each with its length and checksums ---- */
 typedef enum leat_record_form {
     LEAT_RECORD_AUTO, /* reading: detected; writing: not compressed */

@@ -10,7 +10,7 @@
 
 typedef struct server_args {
     cli_cluster_args cluster;
-    const char *devices, *intra, *inter, *grace, *transports, *data_port;
+    const char *devices, *intra, *inter, *grace, *transports, *data_port, *file_root, *read_root;
     long long n_intra, n_inter, grace_s, data_port_n;
 } server_args;
 
@@ -24,6 +24,8 @@ static bool read_args(int argc, char **argv, server_args *a)
                                   {.name = "grace", .value = &a->grace},
                                   {.name = "transports", .value = &a->transports},
                                   {.name = "data_port", .value = &a->data_port},
+                                  {.name = "file_root", .value = &a->file_root},
+                                  {.name = "read_root", .value = &a->read_root},
                                   {0}};
     bool ok = cli_parse(argc, argv, options, &rest);
     if (ok && rest.n)
@@ -124,7 +126,11 @@ static int run(int argc, char **argv)
     int code = 2;
     if (!getenv("TF_CPP_MIN_LOG_LEVEL"))
         leat_log_set_sink(warn, NULL, LEAT_LOG_WARNING);
-    if (find_task(c, job, &task)) {
+    leat_status roots = leat_file_roots_set(a.file_root, a.read_root);
+    if (roots) {
+        cli_bad_use("server", "--file_root, --read_root: %s", leat_status_message(roots));
+        leat_status_free(roots);
+    } else if (find_task(c, job, &task)) {
         o.devices = a.devices;
         o.intra_op_threads = (int)a.n_intra;
         o.inter_op_threads = (int)a.n_inter;
@@ -152,6 +158,9 @@ const cli_command cli_server = {
         "                       threads of one kernel, and for kernels side by side (the cores)\n"
         "  --grace S            seconds (10)\n"
         "  --transports LIST    ways to and from other Leat tasks (grpc,socket,shm)\n"
-        "  --data_port N        port of transport socket (any)\n" CLI_SECURITY_USAGE,
+        "  --data_port N        port of transport socket (any)\n"
+        "  --file_root DIR,...  graphs may read and write files only below these directories,\n"
+        "  --read_root DIR,...  and read those below these (any, as this process's "
+        "user)\n" CLI_SECURITY_USAGE,
     .run = run,
 };

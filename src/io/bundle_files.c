@@ -11,6 +11,7 @@
 #include "io/bundle.h"
 #include "io/crc32c.h"
 #include "io/file.h"
+#include "io/path.h"
 #include "proto/wire.h"
 
 static char *text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -42,7 +43,7 @@ char *leat_bundle_old_path(const char *path, uint32_t index_crc)
 bool leat_bundle_exists(const char *prefix)
 {
     char *path = leat_bundle_index_path(prefix);
-    bool there = access(path, F_OK) == 0;
+    bool there = leat_path_exists(path);
     free(path);
     return there;
 }
@@ -114,12 +115,14 @@ void leat_replace_keep(leat_replacement *r, const char *path)
     char *kept = leat_bundle_old_path(path, r->crc);
     /* A kept file that already exists is right: a writer that died made it. If the file system has
      * no links, nothing is kept. */
-    if (link(path, kept) == 0 || errno == EEXIST) {
+    leat_status s = leat_path_link(path, kept);
+    if (!s || leat_status_code(s) == LEAT_ALREADY_EXISTS) {
         leat_grow(r->kept, r->n, r->cap);
         r->kept[r->n++] = kept;
     } else {
         free(kept);
     }
+    leat_status_free(s);
 }
 
 leat_status leat_replace_end(leat_replacement *r, leat_status s)
@@ -131,7 +134,7 @@ leat_status leat_replace_end(leat_replacement *r, leat_status s)
     }
     for (size_t i = 0; i < r->n; i++) {
         if (!s)
-            unlink(r->kept[i]);
+            leat_status_free(leat_path_remove(r->kept[i]));
         free(r->kept[i]);
     }
     free(r->kept);

@@ -30,8 +30,7 @@ static leat_status open_shard(leat_bundle *b, int i)
     char *path = leat_bundle_data_path(b->prefix, i, b->n_shards);
     char *old = leat_bundle_old_path(path, b->index_crc);
     leat_status status = leat_file_open(path, &s->file);
-    if (access(old, R_OK) == 0)
-        leat_status_free(leat_file_open(old, &s->old));
+    leat_status_free(leat_file_open(old, &s->old)); /* mostly there is none */
     if (status && s->old) { /* the data file is just being replaced by another of the same name */
         leat_status_free(status);
         status = leat_file_open(old, &s->file);

@@ -11,6 +11,7 @@
 #include "core/map.h"
 #include "io/bundle.h"
 #include "io/file.h"
+#include "io/path.h"
 #include "proto/field.h"
 #include "proto/tensor_codec.h"
 #include "proto/wire.h"
@@ -151,8 +152,7 @@ static leat_status publish(merge *m, const char *merged, leat_new_file *index)
         char *path = leat_bundle_data_path(merged, (int)i, (int)m->n_shards);
         if (strcmp(path, m->shards[i]) != 0) {
             leat_replace_keep(&r, path);
-            if (rename(m->shards[i], path) != 0)
-                s = leat_file_error(m->shards[i], errno);
+            s = leat_path_rename(m->shards[i], path);
         }
         free(path);
     }
@@ -179,7 +179,7 @@ leat_status leat_bundle_merge(const char *const *prefixes, size_t n, const char 
     for (size_t i = 0; i < n && !s; i++)
         if (strcmp(prefixes[i], merged) != 0) {
             char *path = leat_bundle_index_path(prefixes[i]);
-            unlink(path);
+            leat_status_free(leat_path_remove(path));
             free(path);
         }
     leat_new_file_free(index);

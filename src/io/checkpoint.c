@@ -1,12 +1,11 @@
 /* checkpoint.c -- reading checkpoints of both formats (io.h), and finding the newest one. */
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/alloc.h"
 #include "io/bundle.h"
 #include "io/checkpoint_state.h"
+#include "io/path.h"
 #include "io/slice_table.h"
 #include "proto/wire.h"
 
@@ -121,10 +120,13 @@ leat_status leat_checkpoint_read(leat_checkpoint *c, const char *name, leat_tens
 
 bool leat_checkpoint_exists(const char *prefix)
 {
-    glob_t found = {0};
-    bool there = leat_bundle_exists(prefix) || glob(prefix, 0, NULL, &found) == 0;
-    globfree(&found);
-    return there;
+    if (leat_bundle_exists(prefix))
+        return true;
+    char **found = NULL;
+    size_t n = 0;
+    leat_status_free(leat_path_match(prefix, &found, &n));
+    leat_paths_free(found, n);
+    return n > 0;
 }
 
 char *leat_latest_checkpoint(const char *dir)

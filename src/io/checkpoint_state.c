@@ -2,15 +2,14 @@
  * atomically. */
 #include "io/checkpoint_state.h"
 
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/alloc.h"
 #include "core/strbuf.h"
 #include "io/bundle.h"
 #include "io/file.h"
+#include "io/path.h"
 #include "proto/text.h"
 
 static char *join(const char *dir, const char *name)
@@ -24,7 +23,7 @@ static char *join(const char *dir, const char *name)
 /* A relative path in the file, made relative to the current directory. */
 static void from_here(const char *dir, char **path)
 {
-    if (**path == '/')
+    if (leat_path_absolute(*path))
         return;
     char *full = join(dir, *path);
     free(*path);
@@ -105,11 +104,12 @@ static void remove_matches(const char *prefix, const char *pattern)
         leat_strbuf_putc(&b, *p);
     }
     leat_strbuf_puts(&b, pattern);
-    glob_t found = {0};
-    if (glob(b.s, 0, NULL, &found) == 0)
-        for (size_t i = 0; i < found.gl_pathc; i++)
-            unlink(found.gl_pathv[i]);
-    globfree(&found);
+    char **found = NULL;
+    size_t n = 0;
+    leat_status_free(leat_path_match(leat_strbuf_text(&b), &found, &n));
+    for (size_t i = 0; i < n; i++)
+        leat_status_free(leat_path_remove(found[i]));
+    leat_paths_free(found, n);
     leat_strbuf_release(&b);
 }
 

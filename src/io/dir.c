@@ -10,6 +10,7 @@
 
 #include "core/alloc.h"
 #include "io/file.h"
+#include "io/path.h"
 
 /* TensorFlow's codes for errors of the file system. */
 leat_code leat_errno_code(int err)
@@ -74,34 +75,36 @@ const char *leat_path_base(const char *path)
 
 char *leat_path_dir(const char *path)
 {
-    const char *slash = strrchr(path, '/');
+    const char *slash = strrchr(path, '/'), *name = path;
     if (!slash)
         return leat_xstrdup(".");
-    while (slash > path && slash[-1] == '/')
+    leat_status_free(leat_path_name(path, &name)); /* the slashes of "file://" stay */
+    while (slash > name && slash[-1] == '/')
         slash--;
-    return leat_xstrndup(path, slash == path ? 1 : (size_t)(slash - path));
+    return leat_xstrndup(path, (size_t)(slash - path) + (slash == name));
 }
 
 leat_status leat_dir_make(const char *path)
 {
-    struct stat st;
-    /* a file at this path is reported by the call that needs a directory there. */
-    if (!*path || stat(path, &st) == 0)
-        return NULL;
+    /* A file at this path is reported by the call that needs a directory there. */
+    leat_status s = *path ? leat_path_make_dir(path) : NULL;
+    if (leat_status_code(s) != LEAT_NOT_FOUND)
+        return s;
     char *above = leat_path_dir(path);
-    leat_status s = strcmp(above, path) != 0 ? leat_dir_make(above) : NULL;
+    if (strcmp(above, path) != 0) {
+        leat_status_free(s);
+        s = leat_dir_make(above);
+        if (!s)
+            s = leat_path_make_dir(path);
+    }
     free(above);
-    LEAT_TRY(s);
-    if (mkdir(path, 0777) != 0 && errno != EEXIST)
-        return leat_file_error(path, errno);
-    return NULL;
+    return s;
 }
 
 leat_status leat_dir_sync(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return leat_file_error(path, errno);
+    int fd;
+    LEAT_TRY(leat_path_open(path, O_RDONLY | O_DIRECTORY, &fd));
     /* EINVAL: the file system cannot sync directories. */
     int err = fsync(fd) != 0 && errno != EINVAL ? errno : 0;
     close(fd);
@@ -115,9 +118,14 @@ static int by_name(const void *a, const void *b)
 
 leat_status leat_dir_list(const char *path, char ***names, size_t *n)
 {
-    DIR *d = opendir(path);
-    if (!d)
-        return leat_file_error(path, errno);
+    int fd;
+    LEAT_TRY(leat_path_open(path, O_RDONLY | O_DIRECTORY, &fd));
+    DIR *d = fdopendir(fd);
+    if (!d) {
+        leat_status s = leat_file_error(path, errno);
+        close(fd);
+        return s;
+    }
     char **v = NULL;
     size_t count = 0, cap = 0;
     for (struct dirent *e; (e = readdir(d));) {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/alloc.h"
+#include "io/path.h"
 
 enum {
     BUFFER = 64 * 1024, /* bytes of small writes that are gathered */
@@ -46,11 +47,11 @@ leat_status leat_file_error(const char *path, int err)
 leat_status leat_file_open(const char *path, leat_file **out)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int err = fd < 0 || fstat(fd, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? EISDIR : 0;
+    int fd;
+    LEAT_TRY(leat_path_open(path, O_RDONLY, &fd));
+    int err = fstat(fd, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? EISDIR : 0;
     if (err) {
-        if (fd >= 0)
-            close(fd);
+        close(fd);
         return leat_file_error(path, err);
     }
     leat_file *f = leat_new(leat_file);
@@ -133,13 +134,13 @@ leat_status leat_new_file_open(const char *path, leat_new_file **out)
     LEAT_TRY(s);
     size_t n = strlen(path) + 40;
     char *temp = leat_xmalloc(n);
-    int fd;
+    int fd = -1;
     do {
+        leat_status_free(s);
         snprintf(temp, n, "%s.tempstate%llu", path, (unsigned long long)some_number());
-        fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    } while (fd < 0 && errno == EEXIST);
-    if (fd < 0) {
-        s = leat_file_error(temp, errno);
+        s = leat_path_open(temp, O_WRONLY | O_CREAT | O_EXCL, &fd);
+    } while (leat_status_code(s) == LEAT_ALREADY_EXISTS);
+    if (s) {
         free(temp);
         return s;
     }
@@ -212,8 +213,7 @@ leat_status leat_new_file_sync(leat_new_file *f)
 
 leat_status leat_new_file_publish(leat_new_file *f)
 {
-    if (rename(f->temp, f->path) != 0)
-        return leat_file_error(f->path, errno);
+    LEAT_TRY(leat_path_rename(f->temp, f->path));
     free(f->temp);
     f->temp = NULL;
     return NULL;
@@ -226,7 +226,7 @@ void leat_new_file_free(leat_new_file *f)
     if (f->fd >= 0)
         close(f->fd);
     if (f->temp)
-        unlink(f->temp);
+        leat_status_free(leat_path_remove(f->temp));
     free(f->temp);
     free(f->path);
     free(f);

@@ -13,6 +13,7 @@
 #include "io/coding.h"
 #include "io/crc32c.h"
 #include "io/file.h"
+#include "io/path.h"
 #include "io/record.h"
 
 enum {
@@ -36,9 +37,8 @@ static leat_status writer_open(const char *path, leat_record_form form, int flag
     leat_status s = leat_dir_make(dir);
     free(dir);
     LEAT_TRY(s);
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0666);
-    if (fd < 0)
-        return leat_file_error(path, errno);
+    int fd;
+    LEAT_TRY(leat_path_open(path, O_WRONLY | O_CREAT | flags, &fd));
     leat_record_writer *w = leat_new(leat_record_writer);
     w->fd = fd;
     w->path = leat_xstrdup(path);

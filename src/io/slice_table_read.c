@@ -1,5 +1,4 @@
 /* slice_table_read.c -- V1 checkpoints, of one file or of several that a pattern names. */
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +8,7 @@
 #include "core/element.h"
 #include "core/map.h"
 #include "io/file.h"
+#include "io/path.h"
 #include "io/slice_table.h"
 #include "proto/tensor_codec.h"
 #include "proto/wire.h"
@@ -138,21 +138,19 @@ static leat_status add_file(leat_slice_reader *r, const char *path)
 
 leat_status leat_slice_reader_open(const char *pattern, leat_slice_reader **out)
 {
-    glob_t found = {0};
-    int rc = glob(pattern, 0, NULL, &found);
-    if (rc != 0) {
-        globfree(&found);
-        return leat_error(NOT_FOUND,
-                          "Unsuccessful TensorSliceReader constructor: Failed to find any matching "
-                          "files for %s",
-                          pattern);
-    }
+    char **found;
+    size_t n;
+    LEAT_TRY(leat_path_match(pattern, &found, &n));
+    LEAT_REQUIRE(n, NOT_FOUND,
+                 "Unsuccessful TensorSliceReader constructor: Failed to find any matching files "
+                 "for %s",
+                 pattern);
     leat_slice_reader *r = leat_new(leat_slice_reader);
-    r->tables = leat_new_array(leat_table *, found.gl_pathc);
+    r->tables = leat_new_array(leat_table *, n);
     leat_status s = NULL;
-    for (size_t i = 0; i < found.gl_pathc && !s; i++)
-        s = add_file(r, found.gl_pathv[i]);
-    globfree(&found);
+    for (size_t i = 0; i < n && !s; i++)
+        s = add_file(r, found[i]);
+    leat_paths_free(found, n);
     if (s)
         leat_slice_reader_free(r);
     else

@@ -26,6 +26,8 @@ static void bad_use(void)
     check(none, "server --ps_hosts h:1 --job_name ps --tls_cert c", 2, "go together");
     check(none, "server --ps_hosts h:1 --job_name ps --token a --token_file b", 2, "not both");
     check(none, "server --ps_hosts h:1 --job_name ps --token_file /none", 2, "/none: No such file");
+    check(none, "server --ps_hosts h:1 --job_name ps --file_root /tmp,/none", 2,
+          "--file_root, --read_root: /none; No such file");
     check(none, "server --ps_hosts h:1 --job_name ps extra", 2, "takes no arguments");
     check("env TF_CONFIG='{'", "server", 2, "TF_CONFIG: line 1, column 2");
     check(none, "check --cluster ps=h:1 --timeout 0", 2, "wants a whole number from 1");

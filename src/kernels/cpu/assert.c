@@ -1,13 +1,17 @@
 /* assert.c -- Assert, Print and PrintV2. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "core/alloc.h"
 #include "core/log.h"
 #include "core/strbuf.h"
+#include "io/file.h"
+#include "io/path.h"
 #include "kernels/cpu/cpu.h"
 
 /* "[1 2 3...]" */
@@ -115,13 +119,20 @@ static leat_status append(const char *path, const char *text)
     /* Texts of several threads do not mix. */
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
-    FILE *f = fopen(path, "a");
-    bool ok = f && fputs(text, f) >= 0;
-    ok = f && fclose(f) == 0 && ok;
-    int why = errno;
+    int fd;
+    leat_status s = leat_path_open(path, O_WRONLY | O_CREAT | O_APPEND, &fd);
+    if (!s) {
+        FILE *f = fdopen(fd, "a");
+        bool ok = f && fputs(text, f) >= 0;
+        if (f)
+            ok = fclose(f) == 0 && ok;
+        else
+            close(fd);
+        if (!ok)
+            s = leat_file_error(path, errno);
+    }
     pthread_mutex_unlock(&lock);
-    LEAT_REQUIRE(ok, UNKNOWN, "%s; %s", path, strerror(why));
-    return NULL;
+    return s;
 }
 
 static leat_status print_v2_run(leat_kernel *k)
