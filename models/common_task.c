@@ -50,20 +50,6 @@ static leat_status find_task(const task_flags *f, task *t)
 
 /* ---- Security ---- */
 
-static leat_status read_token(const char *path, char *token, size_t size)
-{
-    FILE *file = fopen(path, "r");
-    LEAT_REQUIRE(file, NOT_FOUND, "--token_file: %s: %s", path, strerror(errno));
-    size_t n = fread(token, 1, size - 1, file);
-    fclose(file);
-    token[n] = 0;
-    while (n && (token[n - 1] == '\n' || token[n - 1] == '\r'))
-        token[--n] = 0;
-    LEAT_REQUIRE(n && n < size - 1 && strlen(token) == n, INVALID_ARGUMENT,
-                 "--token_file %s: wants one line of text", path);
-    return NULL;
-}
-
 static leat_status find_security(const task_flags *f, task *t)
 {
     LEAT_REQUIRE(!f->token || !f->token_file, INVALID_ARGUMENT,
@@ -72,17 +58,22 @@ static leat_status find_security(const task_flags *f, task *t)
                  "--tls_cert and --tls_key go together");
     LEAT_REQUIRE(!f->mutual || (f->certificate && f->authority), INVALID_ARGUMENT,
                  "--tls_mutual wants --tls_cert, --tls_key and --tls_ca");
-    if (f->token_file)
-        LEAT_TRY(read_token(f->token_file, t->token, sizeof(t->token)));
+    LEAT_TRY(leat_status_prefix(leat_token_read(f->token_file, t->token), "%s",
+                                f->token_file ? "--token_file: " : ""));
+    if (f->token)
+        fprintf(stderr,
+                "%s: warning: --token shows the token to all users of this machine; use "
+                "--token_file or LEAT_TOKEN\n",
+                t->program);
     t->security = (leat_security){
         .certificate = f->certificate,
         .key = f->key,
         .authority = f->authority,
         .mutual = f->mutual,
         .name = f->name,
-        .token = f->token_file ? t->token
-                 : f->token    ? f->token
-                               : getenv("LEAT_TOKEN"),
+        .token = f->token      ? f->token
+                 : t->token[0] ? t->token
+                               : NULL,
     };
     return NULL;
 }

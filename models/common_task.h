@@ -51,8 +51,8 @@ typedef struct task { /* the task that this process is */
     leat_security security;
     const char *transports;
     int data_port;
-    char token[4096];    /* contents of the token file */
-    leat_server *server; /* NULL: the server is another process */
+    char token[LEAT_TOKEN_SIZE]; /* from the token file, or from LEAT_TOKEN */
+    leat_server *server;         /* NULL: the server is another process */
     const char *program;
     int64_t grace_s;
     sigset_t signals;

@@ -82,7 +82,7 @@ static void files_by_name(void)
 {
     static const char *const rooms_of_files[] = {"io", "kernels", "kernels/any", "kernels/cpu"};
     static const char *const calls[] = {" open(\"", " open(path", "fopen(", "openat(",
-                                        " rename(", "unlink(",    "mkdir(", "opendir(",
+                                        " rename(", "unlink(",    "mkdir(", " opendir(",
                                         "glob(",    "access(",    " stat(", "realpath("};
     int files = 0;
     for (size_t i = 0; i < sizeof(rooms_of_files) / sizeof(*rooms_of_files); i++) {

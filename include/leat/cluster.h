@@ -64,6 +64,12 @@ typedef struct leat_security {
     const char *token; /* every call must carry this token, as a gRPC call credential */
     const char *name;  /* the name that peers' certificates carry, if not their host */
 } leat_security;
+enum { LEAT_TOKEN_SIZE = 4096 }; /* bytes of the longest token, with the NUL at its end */
+/* The token in a file of one line; NULL: in the environment variable LEAT_TOKEN, "" if that is not
+ * set. A command line is no place for a token: all users of a machine see it. PERMISSION_DENIED: a
+ * file that others may read or write. */
+LEAT_API leat_status leat_token_read(const char *file,
+                                     char token_out[LEAT_TOKEN_SIZE]) LEAT_MUST_CHECK;
 
 /* ---- A task's server ---- */
 typedef struct leat_server leat_server;

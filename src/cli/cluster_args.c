@@ -99,30 +99,18 @@ bool cli_cluster_read(const char *command, const cli_cluster_args *a, leat_clust
     return true;
 }
 
-static bool read_token(const char *command, cli_cluster_args *a)
-{
-    char *bytes = NULL;
-    size_t n = 0;
-    leat_status s = cli_read_file(a->token_file, &bytes, &n);
-    if (s)
-        return wrong(command, "--token_file: ", s);
-    while (n && (bytes[n - 1] == '\n' || bytes[n - 1] == '\r'))
-        bytes[--n] = 0;
-    bool ok = n > 0 && n < sizeof(a->token_text) && strlen(bytes) == n;
-    if (ok)
-        memcpy(a->token_text, bytes, n + 1);
-    else
-        cli_bad_use(command, "--token_file %s: wants one line of text", a->token_file);
-    free(bytes);
-    return ok;
-}
-
 bool cli_security_read(const char *command, cli_cluster_args *a, leat_security *out)
 {
     if (a->token && a->token_file)
         return cli_bad_use(command, "--token or --token_file, not both") == 0;
-    if (a->token_file && !read_token(command, a))
-        return false;
+    leat_status s = leat_token_read(a->token_file, a->token_text);
+    if (s)
+        return wrong(command, a->token_file ? "--token_file: " : "", s);
+    if (a->token)
+        fprintf(stderr,
+                "leat %s: warning: --token shows the token to all users of this machine; use "
+                "--token_file or LEAT_TOKEN\n",
+                command);
     if (!a->certificate != !a->key)
         return cli_bad_use(command, "--tls_cert and --tls_key go together") == 0;
     if (a->mutual && (!a->certificate || !a->authority))
@@ -133,9 +121,9 @@ bool cli_security_read(const char *command, cli_cluster_args *a, leat_security *
         .authority = a->authority,
         .mutual = a->mutual,
         .name = a->name,
-        .token = a->token        ? a->token
-                 : a->token_file ? a->token_text
-                                 : getenv("LEAT_TOKEN"),
+        .token = a->token           ? a->token
+                 : a->token_text[0] ? a->token_text
+                                    : NULL,
     };
     return true;
 }

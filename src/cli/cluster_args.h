@@ -9,7 +9,7 @@ typedef struct cli_cluster_args {
     const char *slurm_jobs, *port_base;
     const char *certificate, *key, *authority, *name, *token, *token_file;
     bool mutual;
-    char token_text[4096]; /* contents of the token file */
+    char token_text[LEAT_TOKEN_SIZE]; /* from the token file, or from LEAT_TOKEN */
 } cli_cluster_args;
 
 /* Rows for a table of options. */

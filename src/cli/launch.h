@@ -30,8 +30,8 @@ typedef struct launch_task {
     bool passive;   /* a ps task: the run does not wait for it to end */
     pid_t pid;      /* 0: not started, or reaped */
     bool ended;
-    int status; /* as waitpid gives it */
-    bool term_sent;  /* we have sent SIGTERM */
+    int status;     /* as waitpid gives it */
+    bool term_sent; /* we have sent SIGTERM */
     double began, finished;
     launch_line streams[2];  /* its standard output and error */
     char *tail[LAUNCH_TAIL]; /* its last lines, the newest at (n_tail - 1) % LAUNCH_TAIL */
@@ -46,7 +46,8 @@ typedef struct launch {
     bool no_flags;
     double grace, ps_grace; /* seconds from SIGTERM to SIGKILL */
     double began;
-    int guard; /* pipe to the guard process; -1: none */
+    char token[64]; /* LEAT_TOKEN=..., for tasks that no other token was given to */
+    int guard;      /* pipe to the guard process; -1: none */
     pid_t guard_pid;
     /* the terminal */
     bool colour, live, drawn;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -164,12 +165,27 @@ static void share_of_cpus(const launch *l, char *text, size_t size)
     snprintf(text, size, "LEAT_NUM_THREADS=%ld", share > 1 ? share : 1);
 }
 
-static char **environment(char *config, char *threads)
+/* A token that no other user of this machine knows, as a variable, which only this user can read.
+ */
+static leat_status make_token(launch *l)
+{
+    unsigned char random[16];
+    if (l->token[0])
+        return NULL;
+    LEAT_REQUIRE(getrandom(random, sizeof(random), 0) == (ssize_t)sizeof(random), UNAVAILABLE,
+                 "no random number for the tasks' token: %s", strerror(errno));
+    int n = snprintf(l->token, sizeof(l->token), "LEAT_TOKEN=");
+    for (size_t i = 0; i < sizeof(random); i++)
+        n += snprintf(l->token + n, sizeof(l->token) - (size_t)n, "%02x", random[i]);
+    return NULL;
+}
+
+static char **environment(char *config, char *threads, char *token)
 {
     int n = 0, kept = 0;
     while (environ[n])
         n++;
-    char **v = calloc((size_t)n + 4, sizeof(char *));
+    char **v = calloc((size_t)n + 5, sizeof(char *));
     for (int i = 0; i < n; i++)
         if (strncmp(environ[i], "TF_CONFIG=", 10) != 0)
             v[kept++] = environ[i];
@@ -179,6 +195,8 @@ static char **environment(char *config, char *threads)
         v[kept++] = "PYTHONUNBUFFERED=1";
     if (!getenv("LEAT_NUM_THREADS"))
         v[kept++] = threads;
+    if (!getenv("LEAT_TOKEN"))
+        v[kept++] = token;
     return v;
 }
 
@@ -250,7 +268,9 @@ leat_status launch_spawn(launch *l, launch_task *t)
 {
     char threads[40];
     share_of_cpus(l, threads, sizeof(threads));
-    char *config = tf_config(l, t), **argv = arguments(l, t), **env = environment(config, threads);
+    LEAT_TRY(make_token(l));
+    char *config = tf_config(l, t), **argv = arguments(l, t),
+         **env = environment(config, threads, l->token);
     t->began = launch_now();
     leat_status s = begin(t, argv, env);
     if (t->pid)

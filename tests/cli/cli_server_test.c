@@ -26,6 +26,12 @@ static void bad_use(void)
     check(none, "server --ps_hosts h:1 --job_name ps --tls_cert c", 2, "go together");
     check(none, "server --ps_hosts h:1 --job_name ps --token a --token_file b", 2, "not both");
     check(none, "server --ps_hosts h:1 --job_name ps --token_file /none", 2, "/none: No such file");
+    check("echo sesame >open_token; chmod 644 open_token;",
+          "server --ps_hosts h:1 --job_name ps --token_file open_token", 2,
+          "open_token: others may read this file (mode 644), so it keeps no secret: chmod 600 "
+          "open_token");
+    check("chmod 620 open_token;", "server --ps_hosts h:1 --job_name ps --token_file open_token", 2,
+          "others may write this file");
     check(none, "server --ps_hosts h:1 --job_name ps --file_root /tmp,/none", 2,
           "--file_root, --read_root: /none; No such file");
     check(none, "server --ps_hosts h:1 --job_name ps extra", 2, "takes no arguments");
@@ -63,6 +69,17 @@ static void answers(void)
     check("", args, 1, "start the task");
 }
 
+static void visible_token(void)
+{
+    char args[256];
+    snprintf(args, sizeof(args), "--cluster ps=127.0.0.1:%d --job_name ps --token sesame",
+             free_port());
+    command c = start("", args);
+    command_read(c, "answers at");
+    CHECK(strstr(output, "--token shows the token to all users of this machine"));
+    CHECK_INT(command_signal(c, SIGTERM), 0);
+}
+
 static void from_tf_config(void)
 {
     char env[256];
@@ -79,5 +96,5 @@ static void from_tf_config(void)
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"bad_use", bad_use}, {"answers", answers},
-               {"from_tf_config", from_tf_config});
+               {"visible_token", visible_token}, {"from_tf_config", from_tf_config});
 }

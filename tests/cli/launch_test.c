@@ -43,6 +43,29 @@ static void flags(void)
     saw("[worker/19] 1 threads\n");
 }
 
+/* All tasks have the same token, which nobody else knows, or what the user says. */
+static void tokens(void)
+{
+    char first[64] = "", second[64] = "", other[64] = "";
+    CHECK_INT(run("--ps 0 --workers 2", "echo \"token $LEAT_TOKEN.\""), 0);
+    const char *a = strstr(output, "[worker/0] token "), *b = strstr(output, "[worker/1] token ");
+    CHECK(a && sscanf(a, "[worker/0] token %40[0-9a-f].", first) == 1);
+    CHECK(b && sscanf(b, "[worker/1] token %40[0-9a-f].", second) == 1);
+    CHECK_INT(strlen(first), 32);
+    CHECK_STR(first, second);
+    CHECK_INT(run("--ps 0 --workers 1", "echo \"token $LEAT_TOKEN.\""), 0);
+    a = strstr(output, "[worker/0] token ");
+    CHECK(a && sscanf(a, "[worker/0] token %40[0-9a-f].", other) == 1);
+    CHECK(strcmp(first, other) != 0);
+    setenv("LEAT_TOKEN", "", 1);
+    CHECK_INT(run("--ps 0 --workers 1", "echo \"token <$LEAT_TOKEN>\""), 0);
+    saw("[worker/0] token <>");
+    setenv("LEAT_TOKEN", "sesame", 1);
+    CHECK_INT(run("--ps 0 --workers 1", "echo \"token <$LEAT_TOKEN>\""), 0);
+    saw("[worker/0] token <sesame>");
+    unsetenv("LEAT_TOKEN");
+}
+
 static void bad_use(void)
 {
     CHECK_INT(run("--ps x", ":"), 2);
@@ -182,8 +205,8 @@ static void much_output(void)
 
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"flags", flags}, {"bad_use", bad_use}, {"worker_fails", worker_fails},
-               {"ps_ends", ps_ends}, {"interrupted", interrupted}, {"ps_outlives", ps_outlives},
-               {"launch_killed", launch_killed}, {"runaway", runaway},
+    return RUN(argc, argv, {"flags", flags}, {"tokens", tokens}, {"bad_use", bad_use},
+               {"worker_fails", worker_fails}, {"ps_ends", ps_ends}, {"interrupted", interrupted},
+               {"ps_outlives", ps_outlives}, {"launch_killed", launch_killed}, {"runaway", runaway},
                {"much_output", much_output});
 }

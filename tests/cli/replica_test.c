@@ -70,7 +70,7 @@ static bool make_certificate(void)
     snprintf(script, sizeof(script),
              "cd %s && exec >/dev/null 2>&1 && openssl req -x509 -newkey rsa:2048 -nodes -days 2 "
              "-subj /CN=task -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout task.key "
-             "-out task.pem && echo sesame >token",
+             "-out task.pem && umask 077 && echo sesame >token",
              dir);
     return system(script) == 0;
 }
