@@ -26,6 +26,7 @@ static mnist_flags f = {
     .train_steps = 200, .batch_size = 100, .hidden_units = 100, .seed = 1, .learning_rate = 0.01};
 static const char *log_dir;
 static int64_t num_gpus = 0, replicas_to_aggregate = 0, log_every = 0;
+static double save_secs = 600;
 static bool sync_replicas, existing_servers;
 
 static const flag flags[] = {
@@ -36,6 +37,8 @@ static const flag flags[] = {
     {"num_gpus", FLAG_INT, &num_gpus, 0, "of each machine; where there is none, the CPU is used"},
     MNIST_FLAGS(f, 1),
     {"log_dir", FLAG_STRING, &log_dir, 0, "checkpoints; a run that finds some there goes on"},
+    {"save_secs", FLAG_FLOAT, &save_secs, 0,
+     "seconds between checkpoints in log_dir; so much is lost with a ps"},
     {"log_every", FLAG_INT, &log_every, 0, "local steps between lines; 0: about a second"},
     {0},
 };
@@ -167,8 +170,8 @@ static leat_status work(task *t, const char *master)
                            : "Worker %d: Waiting for session to be initialized...\n",
                t->index);
         s = leat_monitored_open(m.g, &ms, .master = master, .is_chief = t->is_chief,
-                                .checkpoint_dir = log_dir, .last_step = f.train_steps,
-                                .config = &config, .stop = t->stop);
+                                .checkpoint_dir = log_dir, .save_checkpoint_secs = save_secs,
+                                .last_step = f.train_steps, .config = &config, .stop = t->stop);
     }
     if (!s) {
         printf("Worker %d: Session initialization complete.\n", t->index);

@@ -67,7 +67,8 @@ LEAT_API const leat_checkpoint_entry *leat_checkpoint_find(const leat_checkpoint
 LEAT_API leat_status leat_checkpoint_read(leat_checkpoint *c, const char *name,
                                           leat_tensor **tensor_out) LEAT_MUST_CHECK;
 LEAT_API bool leat_checkpoint_exists(const char *prefix);
-/* The newest checkpoint that the file "checkpoint" in dir names; NULL if there is none. Free with
+/* The newest checkpoint that the file "checkpoint" in dir names, or that lies there if that file is
+ * damaged; NULL if there is none. Free with
  * free(). */
 LEAT_API char *leat_latest_checkpoint(const char *dir);
 

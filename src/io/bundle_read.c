@@ -95,9 +95,10 @@ leat_status leat_bundle_open(const char *prefix, leat_bundle **out)
     char *path = leat_bundle_index_path(prefix), *bytes;
     size_t n;
     leat_status s = leat_file_read(path, &bytes, &n);
+    if (!s)
+        s = leat_status_prefix(leat_bundle_parse(bytes, n, prefix, out), "%s: ", path);
     free(path);
-    LEAT_TRY(s);
-    return leat_bundle_parse(bytes, n, prefix, out);
+    return s;
 }
 
 void leat_bundle_free(leat_bundle *b)

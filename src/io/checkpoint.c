@@ -128,16 +128,3 @@ bool leat_checkpoint_exists(const char *prefix)
     leat_paths_free(found, n);
     return n > 0;
 }
-
-char *leat_latest_checkpoint(const char *dir)
-{
-    Leat__CheckpointState *state;
-    leat_status s = leat_checkpoint_state_read(dir, NULL, &state);
-    char *path = NULL;
-    if (!s && leat_checkpoint_exists(state->model_checkpoint_path))
-        path = leat_xstrdup(state->model_checkpoint_path);
-    if (!s)
-        leat_proto_free(state);
-    leat_status_free(s);
-    return path;
-}

@@ -12,20 +12,12 @@
 #include "io/path.h"
 #include "proto/text.h"
 
-static char *join(const char *dir, const char *name)
-{
-    leat_strbuf b = {0};
-    size_t n = strlen(dir);
-    leat_strbuf_printf(&b, "%s%s%s", dir, n && dir[n - 1] != '/' ? "/" : "", name);
-    return leat_strbuf_take(&b);
-}
-
 /* A relative path in the file, made relative to the current directory. */
 static void from_here(const char *dir, char **path)
 {
     if (leat_path_absolute(*path))
         return;
-    char *full = join(dir, *path);
+    char *full = leat_path_join(dir, *path);
     free(*path);
     *path = full;
 }
@@ -33,7 +25,7 @@ static void from_here(const char *dir, char **path)
 leat_status leat_checkpoint_state_read(const char *dir, const char *name,
                                        Leat__CheckpointState **out)
 {
-    char *path = join(dir, name ? name : "checkpoint"), *text = NULL;
+    char *path = leat_path_join(dir, name ? name : "checkpoint"), *text = NULL;
     size_t n = 0;
     Leat__CheckpointState *state = NULL;
     leat_status s = leat_file_read(path, &text, &n);
@@ -80,7 +72,7 @@ leat_status leat_checkpoint_state_write(const char *dir, const char *name, const
     state.all_model_checkpoint_paths = all;
     leat_strbuf text = {0};
     leat_proto_to_text(&state, &text);
-    char *path = join(dir, name ? name : "checkpoint");
+    char *path = leat_path_join(dir, name ? name : "checkpoint");
     leat_status s =
         n && strcmp(path, paths[n - 1]) == 0
             ? leat_error(INVALID_ARGUMENT,

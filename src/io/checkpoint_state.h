@@ -17,4 +17,13 @@ leat_status leat_checkpoint_state_write(const char *dir, const char *name, const
  * found. */
 void leat_checkpoint_remove(const char *prefix);
 
+/* ---- checkpoint_find.c ---- */
+int64_t leat_checkpoint_step(const char *path); /* 1200 of "model.ckpt-1200"; -1: none */
+/* The checkpoints of a directory that are there, newest first: those that its state file lists, or,
+ * if that file is damaged, those that lie there; warnings say so. Free with leat_paths_free. */
+void leat_checkpoints_find(const char *dir, char ***paths_out, size_t *n_out);
+/* After the checkpoint at `path` was written: removes what writers of earlier steps of the same
+ * name have left when they were killed: temporary files, and data without an index. */
+void leat_checkpoints_sweep(const char *path);
+
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/alloc.h"
+#include "core/strbuf.h"
 #include "io/file.h"
 #include "io/path.h"
 
@@ -82,6 +83,14 @@ char *leat_path_dir(const char *path)
     while (slash > name && slash[-1] == '/')
         slash--;
     return leat_xstrndup(path, (size_t)(slash - path) + (slash == name));
+}
+
+char *leat_path_join(const char *dir, const char *name)
+{
+    leat_strbuf b = {0};
+    size_t n = strlen(dir);
+    leat_strbuf_printf(&b, "%s%s%s", dir, n && dir[n - 1] != '/' ? "/" : "", name);
+    return leat_strbuf_take(&b);
 }
 
 leat_status leat_dir_make(const char *path)

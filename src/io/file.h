@@ -46,6 +46,8 @@ leat_status leat_file_write(const char *path, const void *bytes, size_t n) LEAT_
 /* ---- Directories and names ---- */
 char *leat_path_dir(const char *path); /* "a/b" of "a/b/c", "." of "c"; free with free() */
 const char *leat_path_base(const char *path);
+/* "a/b" of "a" and "b", "b" of "" and "b"; free with free(). */
+char *leat_path_join(const char *dir, const char *name);
 /* Makes the directory and its parents; OK if it exists. */
 leat_status leat_dir_make(const char *path) LEAT_MUST_CHECK;
 leat_status leat_dir_sync(const char *path) LEAT_MUST_CHECK; /* makes renames in it durable */

@@ -108,6 +108,13 @@ leat_status leat_path_remove(const char *path)
     return leave(path, &p, unlinkat(p.dir, p.base, 0));
 }
 
+leat_status leat_path_remove_dir(const char *path)
+{
+    place p;
+    LEAT_TRY(find(path, &p));
+    return leave(path, &p, unlinkat(p.dir, p.base, AT_REMOVEDIR));
+}
+
 static leat_status two_names(const char *from, const char *to, bool link)
 {
     place a, b;

@@ -26,6 +26,7 @@ leat_status leat_path_make_dir(const char *path) LEAT_MUST_CHECK;
 leat_status leat_path_rename(const char *from, const char *to) LEAT_MUST_CHECK;
 leat_status leat_path_link(const char *from, const char *to) LEAT_MUST_CHECK; /* a hard link */
 leat_status leat_path_remove(const char *path) LEAT_MUST_CHECK;               /* a file */
+leat_status leat_path_remove_dir(const char *path) LEAT_MUST_CHECK;           /* an empty one */
 /* The paths that match a pattern (*, ?, [...], \ before a character that stands for itself; none of
  * them matches a slash), sorted. Free each and the array. A directory that cannot be read has no
  * matches. */

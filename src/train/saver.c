@@ -10,7 +10,7 @@
 #include "io/checkpoint_state.h"
 #include "io/event.h"
 #include "io/file.h"
-#include "proto/wire.h"
+#include "io/path.h"
 #include "train/train_int.h"
 
 leat_saver *leat_saver_make(leat_graph *g, const leat_saver_options *o)
@@ -104,6 +104,8 @@ static leat_status update_state(leat_saver *v, const char *path, const char *lat
         let_go(v, old);
     else
         free(old.path);
+    if (!s)
+        leat_checkpoints_sweep(path);
     return s;
 }
 
@@ -181,20 +183,20 @@ leat_status leat_saver_restore(leat_saver *v, leat_session *s, const char *path)
                : status;
 }
 
+void leat_saver_go_on(leat_saver *v, char *const *paths, size_t n)
+{
+    double now = leat_wall_time();
+    while (n-- > 0)
+        keep(v, paths[n], now);
+    list_paths(v);
+}
+
 leat_status leat_saver_recover(leat_saver *v, const char *dir)
 {
-    Leat__CheckpointState *state;
-    leat_status s = leat_checkpoint_state_read(dir, NULL, &state);
-    if (leat_status_code(s) == LEAT_NOT_FOUND) {
-        leat_status_free(s);
-        return NULL;
-    }
-    LEAT_TRY(s);
-    double now = leat_wall_time();
-    for (size_t i = 0; i < state->n_all_model_checkpoint_paths; i++)
-        if (leat_checkpoint_exists(state->all_model_checkpoint_paths[i]))
-            keep(v, state->all_model_checkpoint_paths[i], now);
-    list_paths(v);
-    leat_proto_free(state);
+    char **paths;
+    size_t n;
+    leat_checkpoints_find(dir, &paths, &n);
+    leat_saver_go_on(v, paths, n);
+    leat_paths_free(paths, n);
     return NULL;
 }

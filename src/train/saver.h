@@ -34,4 +34,7 @@ leat_status leat_meta_graph_parse(leat_graph *g, const void *bytes, size_t n,
                                   leat_saver **saver_out) LEAT_MUST_CHECK;
 #define LEAT_QUEUE_RUNNERS "queue_runners" /* name of the collection */
 
+/* Continues with these checkpoints, newest first, so that they count for max_to_keep. */
+void leat_saver_go_on(leat_saver *v, char *const *paths, size_t n);
+
 #endif

@@ -11,7 +11,10 @@
 #include "core/alloc.h"
 #include "core/log.h"
 #include "core/strbuf.h"
+#include "io/checkpoint_state.h"
+#include "io/path.h"
 #include "train/hook_int.h"
+#include "train/saver.h"
 
 double leat_now(void)
 {
@@ -188,21 +191,12 @@ static leat_status local_init(const wait *w, leat_session *s, char **why_not)
 
 /* ---- The chief ---- */
 
-/* The step in a checkpoint's name, "model.ckpt-1200"; -1 if there is none. */
-static int64_t step_of(const char *path)
-{
-    const char *dash = path ? strrchr(path, '-') : NULL;
-    char *end = NULL;
-    int64_t step = dash ? strtoll(dash + 1, &end, 10) : -1;
-    return dash && end != dash + 1 && !*end ? step : -1;
-}
-
 /* Whether all variables have values already, on tasks that kept running, of a step that is not
  * before the checkpoint's: a restarted chief need not undo the other workers' steps. */
 static leat_status is_live(const wait *w, leat_session *s, const char *checkpoint, bool *live)
 {
     const leat_scaffold *f = &w->m->scaffold;
-    int64_t step = 0, saved = step_of(checkpoint);
+    int64_t step = 0, saved = leat_checkpoint_step(checkpoint);
     leat_out counter;
     char *missing = NULL;
     *live = false;
@@ -229,11 +223,33 @@ static leat_status is_live(const wait *w, leat_session *s, const char *checkpoin
     return NULL;
 }
 
-static leat_status restore(const leat_session_maker *m, leat_session *s, const char *path)
+/* The files of a checkpoint are broken or missing, as opposed to a checkpoint of another model. */
+static bool is_damage(leat_status e)
 {
-    LEAT_LOG(INFO, "Restoring parameters from %s", path);
-    LEAT_TRY(leat_saver_restore(m->scaffold.saver, s, path));
-    return leat_saver_recover(m->scaffold.saver, m->checkpoint_dir);
+    return leat_status_code(e) == LEAT_DATA_LOSS ||
+           (leat_status_code(e) == LEAT_NOT_FOUND &&
+            strstr(leat_status_message(e), "No such file"));
+}
+
+/* The newest checkpoint that can be read: paths are newest first. */
+static leat_status restore(const leat_session_maker *m, leat_session *s, char *const *paths,
+                           size_t n)
+{
+    leat_status e = NULL;
+    for (size_t i = 0; i < n; i++) {
+        LEAT_LOG(INFO, "Restoring parameters from %s", paths[i]);
+        e = leat_saver_restore(m->scaffold.saver, s, paths[i]);
+        if (!e) {
+            leat_saver_go_on(m->scaffold.saver, paths, n);
+            return NULL;
+        }
+        if (!is_damage(e) || i + 1 == n)
+            break;
+        LEAT_LOG(WARNING, "Checkpoint %s is damaged (%s): the one before is used, %s", paths[i],
+                 leat_status_message(e), paths[i + 1]);
+        leat_status_free(e);
+    }
+    return e;
 }
 
 static leat_status initialize(const wait *w, leat_session *s)
@@ -241,12 +257,15 @@ static leat_status initialize(const wait *w, leat_session *s)
     const leat_session_maker *m = w->m;
     const leat_scaffold *f = &m->scaffold;
     bool live = false;
-    char *path = f->saver && m->checkpoint_dir ? leat_latest_checkpoint(m->checkpoint_dir) : NULL;
-    leat_status e = is_live(w, s, path, &live);
-    bool restores = path && !live;
+    char **paths = NULL;
+    size_t n = 0;
+    if (f->saver && m->checkpoint_dir)
+        leat_checkpoints_find(m->checkpoint_dir, &paths, &n);
+    leat_status e = is_live(w, s, n ? paths[0] : NULL, &live);
+    bool restores = n && !live;
     if (!e && restores)
-        e = restore(m, s, path);
-    free(path);
+        e = restore(m, s, paths, n);
+    leat_paths_free(paths, n);
     if (e || live || restores)
         return e;
     LEAT_REQUIRE(f->init_op.node || f->init_fn || f->local_init_op.node, FAILED_PRECONDITION,

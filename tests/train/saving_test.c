@@ -2,6 +2,7 @@
  * listeners are called, events are written. */
 #include <dirent.h>
 #include <leat/leat.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -222,8 +223,144 @@ static void supervisor(void)
     remove_dir();
 }
 
+/* ---- Damage ---- */
+
+static char warnings[2000];
+
+static void keep_warning(void *arg, leat_log_level level, const char *file, int line,
+                         const char *message)
+{
+    size_t n = strlen(warnings);
+    snprintf(warnings + n, sizeof(warnings) - n, "%s\n", message);
+}
+
+/* Trains from the newest checkpoint on to step `last`; gives the number of runs that this took. */
+static leat_status go_on(int64_t last, int *runs_out)
+{
+    model m = build();
+    leat_monitored *ms = NULL;
+    warnings[0] = 0;
+    leat_log_set_sink(keep_warning, NULL, LEAT_LOG_WARNING);
+    leat_status s = leat_monitored_open(m.g, &ms, .checkpoint_dir = dir, .last_step = last,
+                                        .save_checkpoint_steps = 5);
+    leat_log_set_sink(NULL, NULL, LEAT_LOG_INFO);
+    if (!s) {
+        *runs_out = train(&m, ms);
+        s = leat_monitored_close(ms);
+    }
+    leat_graph_free(m.g);
+    return s;
+}
+
+static void overwrite(const char *name, long at, const char *bytes)
+{
+    char path[200];
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    FILE *f = fopen(path, at < 0 ? "w" : "r+");
+    CHECK(f != NULL);
+    if (!f)
+        return;
+    if (at >= 0)
+        fseek(f, at, SEEK_SET);
+    fputs(bytes, f);
+    fclose(f);
+}
+
+/* Whatever the list of checkpoints looks like, training goes on from the newest one. */
+static void damaged_state(void)
+{
+    static const char *const states[] = {"", "model_checkpoint_path: \"model.ck", "\377\376garbage",
+                                         "all_model_checkpoint_paths: \"x\"\n"};
+    int runs = 0;
+    make_dir();
+    CHECK_OK(go_on(10, &runs));
+    for (int i = 0; i < 4; i++) {
+        overwrite("checkpoint", -1, states[i]);
+        CHECK_OK(go_on(20 + 10 * i, &runs));
+        CHECK_INT(runs, 10);
+        CHECK(strstr(warnings, "The list of checkpoints in "));
+        CHECK(strstr(warnings, "the newest that lies there is used, "));
+    }
+    /* The newest one is gone: the one before it. */
+    char path[200];
+    snprintf(path, sizeof(path), "%s/model.ckpt-50.index", dir);
+    CHECK_INT(unlink(path), 0);
+    CHECK_OK(go_on(50, &runs));
+    CHECK_INT(runs, 5);
+    CHECK(strstr(warnings, "model.ckpt-50, which is not there: the one before is used, "));
+    /* Without the file training begins anew, as in TensorFlow, with a word. */
+    snprintf(path, sizeof(path), "%s/checkpoint", dir);
+    CHECK_INT(unlink(path), 0);
+    CHECK_OK(go_on(5, &runs));
+    CHECK_INT(runs, 5);
+    CHECK(strstr(warnings, "has no file \"checkpoint\": its checkpoints, the newest of them "));
+    remove_dir();
+}
+
+static void damaged_newest(void)
+{
+    static const struct {
+        const char *name;
+        long at;
+    } damages[] = {{"model.ckpt-10.data-00000-of-00001", 3}, {"model.ckpt-10.index", 20}};
+    for (int i = 0; i < 2; i++) {
+        int runs = 0;
+        make_dir();
+        CHECK_OK(go_on(10, &runs));
+        overwrite(damages[i].name, damages[i].at, "\377\252");
+        CHECK_OK(go_on(10, &runs));
+        CHECK_INT(runs, 5);
+        CHECK(strstr(warnings, "model.ckpt-10 is damaged ("));
+        CHECK(strstr(warnings, damages[i].name));
+        CHECK(strstr(warnings, "the one before is used, "));
+        /* It was written again; damaged all together, they are an error that names the file. */
+        CHECK_OK(go_on(15, &runs));
+        CHECK_INT(runs, 5);
+        for (int step = 0; step <= 15; step += 5) {
+            char name[60];
+            snprintf(name, sizeof(name), "model.ckpt-%d.index", step);
+            overwrite(name, 20, "\377\252");
+        }
+        CHECK_ERROR(go_on(20, &runs), DATA_LOSS, "model.ckpt-");
+        remove_dir();
+    }
+}
+
+/* ---- What a killed writer leaves ---- */
+
+static void swept(void)
+{
+    static const char *const left[] = {
+        "model.ckpt-2.data-00000-of-00001.tempstate77",
+        "model.ckpt-2.index.tempstate78",
+        "model.ckpt-3.data-00000-of-00001",
+        "model.ckpt-3.meta",
+        "checkpoint.tempstate79",
+    };
+    static const char *const others[] = {"model.ckpt-900.index.tempstate1", "model.ckpt-old.meta",
+                                         "other.ckpt-2.index.tempstate2", "notes.tempstate3"};
+    int runs;
+    char path[200];
+    make_dir();
+    for (int i = 0; i < 5; i++)
+        overwrite(left[i], -1, "x");
+    for (int i = 0; i < 4; i++)
+        overwrite(others[i], -1, "x");
+    snprintf(path, sizeof(path), "%s/model.ckpt-4_temp_0a1b", dir);
+    CHECK_INT(mkdir(path, 0777), 0);
+    overwrite("model.ckpt-4_temp_0a1b/part-00000-of-00001.index", -1, "x");
+    CHECK_OK(go_on(5, &runs));
+    for (int i = 0; i < 5; i++)
+        CHECK_INT(files(left[i]), 0);
+    CHECK_INT(files("_temp_"), 0);
+    for (int i = 0; i < 4; i++)
+        CHECK_INT(files(others[i]), 1);
+    remove_dir();
+}
+
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"goes_on", goes_on}, {"listeners", listeners}, {"recovers", recovers},
-               {"supervisor", supervisor});
+               {"supervisor", supervisor}, {"damaged_state", damaged_state},
+               {"damaged_newest", damaged_newest}, {"swept", swept});
 }
