@@ -8,6 +8,7 @@
 #include "cluster/grpc/tuning.h"
 #include "cluster/grpc/security.h"
 #include "core/alloc.h"
+#include "core/cond.h"
 #include "core/threadpool.h"
 
 enum { WAITING = 16 }; /* Calls that gRPC may deliver before an event of them is taken. */
@@ -79,8 +80,7 @@ static void free_listener(leat_rpc_listener *l)
 /* Waits until *n is 0 or the deadline has passed; true: it is 0. The lock is held. */
 static bool wait_for_none(leat_rpc_listener *l, const int *n, int64_t deadline_ns)
 {
-    struct timespec until = {deadline_ns / 1000000000, deadline_ns % 1000000000};
-    while (*n && pthread_cond_timedwait(&l->changed, &l->lock, &until) == 0)
+    while (*n && leat_cond_wait_until(&l->changed, &l->lock, deadline_ns))
         ;
     return !*n;
 }
@@ -120,12 +120,8 @@ static leat_status start(const char *address, const leat_listen_options *options
     l->max_message = options->max_message ? options->max_message : LEAT_MESSAGE_MAX;
     l->takes_parts = leat_parts_known;
     l->stopped_tag.fn = on_stopped;
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_mutex_init(&l->lock, NULL);
-    pthread_cond_init(&l->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    leat_cond_init(&l->changed);
     l->queue = queue;
     l->server = make_server(l);
     leat_status s = bind_all(l, address, &b);
