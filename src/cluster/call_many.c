@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cluster/tensor_wire.h"
 #include "core/alloc.h"
 #include "core/log.h"
 
@@ -92,14 +93,31 @@ leat_status leat_call_many(leat_pending_call *q, int n, const char *method, cons
     return NULL;
 }
 
-static void told(void *arg, leat_status s, const leat_incoming *in)
+void leat_pending_calls_free(leat_pending_call *q, int n)
+{
+    for (int i = 0; i < n; i++) {
+        leat_outgoing_release(&q[i].request);
+        leat_status_free(q[i].status);
+        free(q[i].reply);
+    }
+    free(q);
+}
+
+static void drop_reply(void *arg, leat_status s, const leat_incoming *in)
 {
     leat_status_free(s);
 }
 
-void leat_peer_notify(leat_peer *p, const char *method, leat_outgoing *request)
+void leat_peer_notify(leat_peer *p, const char *method, const void *request)
 {
     enum { SECONDS = 30 };
     leat_call_options o = {.deadline_ns = leat_now_ns() + INT64_C(1000000000) * SECONDS};
-    leat_peer_call(p, method, request, &o, told, NULL, NULL);
+    leat_outgoing q = {0};
+    leat_status s = leat_put_fields(&q.text, method, request);
+    if (!s) {
+        leat_peer_call(p, method, &q, &o, drop_reply, NULL, NULL);
+        return;
+    }
+    LEAT_LOG(WARNING, "%s at %s was not notified: %s", p->name, p->address, leat_status_message(s));
+    leat_status_free(s);
 }

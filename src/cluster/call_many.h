@@ -9,8 +9,8 @@
 typedef struct leat_pending_call {
     leat_peer *peer;
     leat_outgoing request; /* taken */
-    leat_status status;    /* of the call: to be freed, */
-    void *reply;           /* with free() */
+    leat_status status;    /* the call's; leat_pending_calls_free frees it */
+    void *reply;           /* from malloc; leat_pending_calls_free frees it */
     size_t size;
     int64_t middle_ns; /* CLOCK_REALTIME half-way between request and reply */
     /* For call_many.c alone. */
@@ -24,7 +24,9 @@ typedef struct leat_pending_call {
 leat_status leat_call_many(leat_pending_call *q, int n, const char *method, const char *what,
                            int64_t deadline_ns, bool wait_ready,
                            leat_cancellation *cancellation) LEAT_MUST_CHECK;
-/* A call whose reply nobody waits for. */
-void leat_peer_notify(leat_peer *p, const char *method, leat_outgoing *request);
+/* Frees the array, and what its calls hold. */
+void leat_pending_calls_free(leat_pending_call *q, int n);
+/* A call whose reply nobody waits for. The request is a message of protobuf-c. */
+void leat_peer_notify(leat_peer *p, const char *method, const void *request);
 
 #endif

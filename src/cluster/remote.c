@@ -1,5 +1,5 @@
-/* remote.c -- a client's side of MasterService. The graph is sent when the session is opened; nodes
- * that were added later are sent before the next run. */
+/* remote.c -- a client's side of MasterService. The graph is sent when the
+ * session is opened; nodes that were added later are sent before the next run. */
 #include "cluster/remote.h"
 
 #include <inttypes.h>
@@ -376,10 +376,11 @@ static void close_remote(leat_session *s)
         size_t n;
         Leat__CloseSessionRequest q = LEAT__CLOSE_SESSION_REQUEST__INIT;
         q.session_handle = r->handle;
-        leat_put_fields(&o.text, &q);
         leat_call_options c = {.deadline_ns = deadline_of(CLOSE_MS)};
-        leat_status status =
-            leat_channel_call_wait(r->channel, LEAT_METHOD_CLOSE_SESSION, &o, &c, &reply, &n);
+        leat_status status = leat_put_fields(&o.text, LEAT_METHOD_CLOSE_SESSION, &q);
+        if (!status)
+            status =
+                leat_channel_call_wait(r->channel, LEAT_METHOD_CLOSE_SESSION, &o, &c, &reply, &n);
         leat_status_free(status); /* a server that has gone has no session any more */
         free(reply);
     }

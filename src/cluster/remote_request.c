@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cluster/messages/methods.h"
 #include "cluster/tensor_wire.h"
 #include "core/alloc.h"
 #include "graph/graphdef.h"
@@ -105,7 +106,7 @@ leat_status leat_remote_put_create_session(leat_strbuf *b, leat_graph *g,
     request.config = &config.proto;
     request.target = (char *)o->target;
     if (!s)
-        s = leat_proto_pack(&request, b);
+        s = leat_put_fields(b, LEAT_METHOD_CREATE_SESSION, &request);
     part_release(&part);
     return s;
 }
@@ -123,7 +124,7 @@ leat_status leat_remote_put_extend_session(leat_strbuf *b, leat_graph *g, int fi
         return NULL;
     request->graph_def = &part.def;
     if (!s)
-        s = leat_proto_pack(request, b);
+        s = leat_put_fields(b, LEAT_METHOD_EXTEND_SESSION, request);
     request->graph_def = NULL;
     part_release(&part);
     return s;
@@ -171,7 +172,7 @@ leat_status leat_remote_put_partial_setup(leat_strbuf *b, char *handle, const le
     request.n_fetch = (size_t)q->n_fetches;
     request.target = targets;
     if (!s)
-        leat_put_fields(b, &request);
+        s = leat_put_fields(b, LEAT_METHOD_PARTIAL_RUN_SETUP, &request);
     for (int i = 0; i < n; i++)
         free(names[i]);
     free(names);

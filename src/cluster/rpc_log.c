@@ -6,7 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "cluster/tensor_wire.h"
 #include "core/alloc.h"
 #include "proto/cluster.pb-c.h"
 #include "proto/wire.h"
@@ -74,6 +73,12 @@ void leat_rpc_log_clear(leat_rpc_log *l)
     pthread_mutex_unlock(&l->lock);
 }
 
+/* A row that is too large for a message is left out. */
+static void put_stats(rows *r, const Leat__DeviceStepStats *stats)
+{
+    leat_status_free(leat_proto_pack(stats, &r->stats));
+}
+
 static rows *find(leat_rpc_log *l, int64_t step, const char *device, size_t n)
 {
     for (rows *r = l->rows; r; r = r->next)
@@ -86,7 +91,7 @@ static rows *find(leat_rpc_log *l, int64_t step, const char *device, size_t n)
     r->device = leat_xstrndup(device, n);
     Leat__DeviceStepStats stats = LEAT__DEVICE_STEP_STATS__INIT;
     stats.device = r->device;
-    leat_put_fields(&r->stats, &stats);
+    put_stats(r, &stats);
     r->next = l->rows;
     l->rows = r;
     l->n_rows++;
@@ -118,7 +123,7 @@ static void add_row(leat_rpc_log *l, int64_t step, const char *device, size_t n,
     stats.node_stats = &row;
     stats.n_node_stats = 1;
     pthread_mutex_lock(&l->lock);
-    leat_put_fields(&find(l, step, device, n)->stats, &stats);
+    put_stats(find(l, step, device, n), &stats);
     pthread_mutex_unlock(&l->lock);
 }
 

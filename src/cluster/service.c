@@ -282,7 +282,7 @@ static void list_devices(leat_service *s, leat_server_call *a, const leat_incomi
         r.n_local_device = (size_t)own;
         r.remote_device = (Leat__DeviceAttributes **)v + own;
         r.n_remote_device = (size_t)(n - own);
-        leat_put_fields(&o.text, &r);
+        status = leat_put_fields(&o.text, LEAT_METHOD_LIST_DEVICES, &r);
         leat_client_leave(c);
     }
     if (c)
@@ -295,14 +295,12 @@ static void clear_far(leat_peers *peers, const char *own, const Leat__ResetReque
 {
     for (int i = 0; i < leat_peers_count(peers); i++) {
         leat_peer *p = leat_peers_at(peers, i);
-        leat_outgoing o = {0};
         if (strcmp(p->name, own) == 0)
             continue;
         Leat__CleanupAllRequest all = LEAT__CLEANUP_ALL_REQUEST__INIT;
         all.container = q->container;
         all.n_container = q->n_container;
-        leat_put_fields(&o.text, &all);
-        leat_peer_notify(p, LEAT_METHOD_CLEANUP_ALL, &o);
+        leat_peer_notify(p, LEAT_METHOD_CLEANUP_ALL, &all);
     }
 }
 

@@ -16,10 +16,12 @@ void leat_put_fixed64(leat_strbuf *b, int field, uint64_t v);
 void leat_put_length(leat_strbuf *b, int field, size_t n); /* tag and length of n bytes to come */
 void leat_put_bytes(leat_strbuf *b, int field, const void *bytes, size_t n);
 void leat_put_text(leat_strbuf *b, int field, const char *s); /* left out if NULL or "" */
-/* All fields of a message of protobuf-c that cannot come near the limit of 2 GB: handles, numbers,
- * names of tasks, no graph. */
-void leat_put_fields(leat_strbuf *b, const void *message);
-void leat_put_message(leat_strbuf *b, int field, const void *message); /* the same, as a field */
+/* All fields of a message of protobuf-c that a call of `method` sends. RESOURCE_EXHAUSTED, which
+ * names the method and the size, for a message beyond 2 GB. */
+leat_status leat_put_fields(leat_strbuf *b, const char *method,
+                            const void *message) LEAT_MUST_CHECK;
+/* A message of protobuf-c that holds only numbers, as a field. */
+void leat_put_message(leat_strbuf *b, int field, const void *message);
 /* A TensorProto as a field. */
 leat_status leat_put_tensor(leat_outgoing *o, int field, leat_tensor *t) LEAT_MUST_CHECK;
 /* A NamedTensorProto as a field. */
@@ -34,6 +36,11 @@ typedef struct leat_wire_field {
 } leat_wire_field;
 /* Reads the next field. False at the end, or with *s set where the bytes are no message. */
 bool leat_next_field(leat_cursor *c, leat_wire_field *f, leat_status *s);
+/* Stores a field in the struct of a message. Fields that it does not know it passes over. */
+typedef leat_status (*leat_read_field_fn)(void *message, const leat_wire_field *f);
+/* Calls read_field with every field of a message, up to the first error. */
+leat_status leat_decode(const leat_incoming *in, leat_read_field_fn read_field,
+                        void *message) LEAT_MUST_CHECK;
 /* A string field; gives memory to be freed with free(). */
 leat_status leat_get_text(const leat_wire_field *f, char **out) LEAT_MUST_CHECK;
 /* The same for a field that is there once: of several the last one counts. Frees *out first. */

@@ -78,11 +78,11 @@ static void bounded(void)
     leat_rpc_log_release(&l);
 }
 
-static leat_status ask(leat_channel *c, const char *method, const void *request, size_t *size)
+static leat_status call(leat_channel *c, const char *method, const void *request, size_t *size)
 {
     void *reply = NULL;
     leat_outgoing o = {0};
-    leat_put_fields(&o.text, request);
+    LEAT_TRY(leat_put_fields(&o.text, method, request));
     leat_call_options options = {.deadline_ns = leat_now_ns() + INT64_C(20000000000)};
     leat_status s = leat_channel_call_wait(c, method, &o, &options, &reply, size);
     if (!s)
@@ -105,11 +105,11 @@ static void served(void)
     fetch.fetch_step_id = &nothing;
     fetch.n_fetch_step_id = 1;
     off.disable_rpc_logging = true;
-    CHECK_OK(ask(c, LEAT_METHOD_LOGGING, &on, &size));
-    CHECK_OK(ask(c, LEAT_METHOD_LOGGING, &fetch, &size));
+    CHECK_OK(call(c, LEAT_METHOD_LOGGING, &on, &size));
+    CHECK_OK(call(c, LEAT_METHOD_LOGGING, &fetch, &size));
     CHECK_INT(size, 0);
-    CHECK_OK(ask(c, LEAT_METHOD_LOGGING, &off, &size));
-    CHECK_ERROR(ask(c, LEAT_METHOD_TRACING, &none, &size), UNIMPLEMENTED, "Tracing");
+    CHECK_OK(call(c, LEAT_METHOD_LOGGING, &off, &size));
+    CHECK_ERROR(call(c, LEAT_METHOD_TRACING, &none, &size), UNIMPLEMENTED, "Tracing");
     leat_channel_free(c);
     leat_server_free(server);
 }

@@ -65,7 +65,7 @@ static void put_status(leat_strbuf *b, bool leat)
     r.device_attributes = &devices;
     r.n_device_attributes = 1;
     r.leat = leat ? &self : NULL;
-    leat_put_fields(b, &r);
+    LEAT_DIE_ON_ERROR(leat_put_fields(b, LEAT_METHOD_GET_STATUS, &r));
 }
 
 static void put_handle(leat_strbuf *b, const char *method)
@@ -74,9 +74,9 @@ static void put_handle(leat_strbuf *b, const char *method)
     Leat__RegisterGraphResponse graph = LEAT__REGISTER_GRAPH_RESPONSE__INIT;
     session.session_handle = graph.graph_handle = "handle";
     if (strcmp(method, LEAT_METHOD_CREATE_SESSION) == 0)
-        leat_put_fields(b, &session);
+        LEAT_DIE_ON_ERROR(leat_put_fields(b, method, &session));
     if (strcmp(method, LEAT_METHOD_REGISTER_GRAPH) == 0)
-        leat_put_fields(b, &graph);
+        LEAT_DIE_ON_ERROR(leat_put_fields(b, method, &graph));
 }
 
 static void usual(const char *method, const leat_incoming *in, bool leat, leat_outgoing *o)

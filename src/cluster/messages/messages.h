@@ -1,7 +1,7 @@
 /* messages.h -- the messages that carry tensors, as C structs: what both ends of a call use.
  *
- * All other messages are structs of protobuf-c, by both ends: leat_put_fields or
- * leat_proto_pack writes one, LEAT_REQUEST or LEAT_UNPACK reads it.
+ * All other messages are structs of protobuf-c at both ends: leat_put_fields writes a request,
+ * leat_reply_message a reply; LEAT_REQUEST and LEAT_UNPACK read them.
  *
  * Writing. S_encode writes the single fields of a struct, which it borrows; fields at 0, NULL or ""
  * are left out. Repeated fields and messages inside the message are written one at a time, by a
