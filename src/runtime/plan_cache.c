@@ -13,8 +13,8 @@
 typedef struct leat_cached_plan {
     leat_plan *plan; /* NULL: not compiled yet */
     leat_status error;
-    bool over;              /* compiled or failed */
-    int waiting;            /* threads */
+    bool over;              /* the compilation has ended, well or not */
+    int waiting;            /* number of threads that wait for the compilation */
     pthread_cond_t changed; /* `over` was set, or a waiting thread's run was cancelled */
 } entry;
 
@@ -81,7 +81,8 @@ static bool ended_by_its_run(leat_status s)
     return leat_status_code(s) == LEAT_CANCELLED || leat_status_code(s) == LEAT_DEADLINE_EXCEEDED;
 }
 
-/* The lock is held, and released. *again_out: the signature is to be looked for once more. */
+/* Called with the lock held, which it releases. *again_out: the caller is to look the signature up
+ * again. */
 static leat_status await(leat_plan_cache *c, entry *e, int64_t deadline_ns, leat_cancellation *stop,
                          leat_plan **out, bool *again_out)
 {
