@@ -1,5 +1,5 @@
-/* remote_request.c -- what a client sends a master before it runs steps: a graph, what was added to
- * it since, the names of a partial run. */
+/* remote_request.c -- the requests that a client sends to a master before steps: the graph, nodes
+ * that were added to it, the names of a partial run. */
 #include "cluster/remote_int.h"
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ static void part_release(graph_part *p)
     leat_proto_free(p->def.library);
 }
 
-/* To be released after a failure, too. */
+/* part_release must follow, also after a failure. */
 static leat_status part_init(graph_part *p, const leat_graph *g, int first, int end)
 {
     enum { PRODUCER = 134 }; /* the version of GraphDef that TensorFlow 1.15 writes */

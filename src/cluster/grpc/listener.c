@@ -34,7 +34,7 @@ static grpc_server *make_server(const leat_rpc_listener *l)
         {GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, INT_MAX},
         {GRPC_ARG_ALLOW_REUSEPORT, 0},
         {GRPC_ARG_ENABLE_CHANNELZ, 0},
-        /* Callers that vanish, their machine switched off, are noticed after 20 s at most. */
+        /* Callers whose machine was switched off are noticed after 20 s at most. */
         {GRPC_ARG_KEEPALIVE_TIME_MS, (int)(leat_ping_after_ns / 1000000)},
         {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, (int)(leat_ping_after_ns / 1000000)},
         {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},

@@ -69,7 +69,7 @@ static leat_status read_response_field(void *message, const leat_wire_field *f)
 leat_status leat_recv_tensor_response_decode(const leat_incoming *in, leat_recv_tensor_response *r)
 {
     LEAT_TRY(leat_decode(in, read_response_field, r));
-    LEAT_REQUIRE(r->tensor || r->is_dead, DATA_LOSS, "RecvTensor was answered without a tensor");
+    LEAT_REQUIRE(r->tensor || r->is_dead, DATA_LOSS, "The reply to RecvTensor has no tensor");
     return NULL;
 }
 

@@ -1,5 +1,5 @@
-/* run_callable.c -- RunCallable's request from bytes, and its response to them: Leat's clients make
- * no callables. */
+/* run_callable.c -- RunCallable's request from bytes, and its response to bytes. The other
+ * directions are not needed: Leat's clients make no callables. */
 #include <stdlib.h>
 
 #include "cluster/messages/fields.h"

@@ -94,7 +94,7 @@ static void reply(leat_server_call *base, leat_status s, leat_outgoing *reply)
     server_call *a = (server_call *)base;
     served *g = a->served;
     leat_stream_server *l = g->server;
-    leat_gone_answer(&a->gone);
+    leat_gone_reply(&a->gone);
     pthread_mutex_lock(&g->conn.lock);
     *a->link = a->next;
     if (a->next)
