@@ -1,5 +1,5 @@
-/* rpc_log_test.c -- WorkerService's Logging and Tracing: what is kept of tensors that were fetched,
- * and what a client of a server gets of it. */
+/* rpc_log_test.c -- WorkerService's Logging and Tracing: the rows that a task keeps of tensors that
+ * it has fetched, and the calls that read them. */
 #include "test.h"
 
 #include <leat/leat.h>
@@ -61,7 +61,7 @@ static void rows(void)
     leat_rpc_log_release(&l);
 }
 
-/* Whoever turns it on more often than off, and never asks, does not fill the memory. */
+/* A log that is left on and never read does not fill the memory. */
 static void bounded(void)
 {
     leat_rpc_log l;
@@ -100,7 +100,7 @@ static void served(void)
                                NULL, &c));
     Leat__LoggingRequest on = LEAT__LOGGING_REQUEST__INIT, fetch = LEAT__LOGGING_REQUEST__INIT;
     Leat__LoggingRequest off = LEAT__LOGGING_REQUEST__INIT, none = LEAT__LOGGING_REQUEST__INIT;
-    int64_t nothing = 4711; /* a step of which there is nothing */
+    int64_t nothing = 4711; /* a step of which there are no rows */
     on.enable_rpc_logging = on.clear = true;
     fetch.fetch_step_id = &nothing;
     fetch.n_fetch_step_id = 1;

@@ -85,8 +85,7 @@ static void failing_task(void)
     pair_stop(&p);
 }
 
-/* The name of the same server by number is not known in this process: it is called over the wire.
- */
+/* With a numeric address the server is not found in this process: it is called over the wire. */
 static leat_status open_over_the_wire(leat_graph *g, const leat_server *server, leat_session **out)
 {
     char target[64];
@@ -231,7 +230,7 @@ static leat_out below(leat_graph *g, void *arg, const leat_out *v)
     return leat_less(v[0], *(leat_out *)arg);
 }
 
-/* The counter is the worker's, the sum the ps's. */
+/* The loop's counter is on the worker, the sum on the ps. */
 static void add_up(leat_graph *g, void *arg, const leat_out *v, leat_out *next)
 {
     leat_with_device(g, "/job:worker/task:0") next[0] =
@@ -329,14 +328,15 @@ static void waiting_threads(void)
     CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({w, &v}), LEAT_NO_TARGET));
     CHECK(((const float *)leat_tensor_data(v))[999] == (float)want);
     leat_tensor_unref(v);
-    /* Steps that fail end: their calls to other tasks are given up. */
+    /* A step that fails ends at once: its calls to other tasks are cancelled. */
     for (int i = 0; i < 20; i++) {
         count(&(counting){s, more, 10});
         CHECK_ERROR(leat_session_run_with(s, &(leat_run_options){.timeout_ms = 5000}, LEAT_NO_FEED,
                                           LEAT_NO_FETCH, LEAT_TARGET(fails)),
                     FAILED_PRECONDITION, "uninitialized");
     }
-    /* One that waits in vain hears of its time, and of the session's end. */
+    /* A step that waits for a tensor that never comes ends by its deadline, and by the end of the
+     * session. */
     count(&c);
     CHECK_ERROR(leat_session_run_with(s, &(leat_run_options){.timeout_ms = 50}, LEAT_NO_FEED,
                                       LEAT_NO_FETCH, LEAT_TARGET(never)),
@@ -357,8 +357,8 @@ static void *cancel_soon(void *cancellation)
     return NULL;
 }
 
-/* Whoever waits for a task that is not there can be told to stop: a session on a server of this
- * process, on one elsewhere, and those that make a model ready. */
+/* A cancellation ends the wait for a task that is not there: of a session on a server of this
+ * process, of one in another process, and of monitored sessions. */
 static void stops_waiting(void)
 {
     pair p;
