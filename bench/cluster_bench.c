@@ -4,8 +4,8 @@
  *     cluster_bench hop SECONDS             the same from a worker to a ps and back
  *     cluster_bench big SECONDS [MB]        a variable from ps to worker in each step
  *     cluster_bench wire SECONDS [MB]       the same over gRPC alone, without shared memory
- *     cluster_bench null KIND WORKERS PS SECONDS
- *                                           steps that only move: scalar, dense (100 MB in all),
+ * cluster_bench null KIND WORKERS PS SECONDS
+ *                                           steps that only fetch: scalar, dense (100 MB in all),
  *                                           sparse (64 rows of a table of 1 GB)
  *     cluster_bench first                   start of ps and worker to the end of a first step
  *
@@ -38,8 +38,8 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* A free port, another one each time; below the range of ephemeral ports, so that no outgoing
- * connection takes it before its task listens. */
+/* A free port, a different one in each call; below the range of ephemeral ports, so that no
+ * outgoing connection takes it before its task listens. */
 static int free_port(void)
 {
     enum { FIRST = 20000, COUNT = 12000 };
@@ -249,16 +249,18 @@ static void big(double seconds, double mb)
 
 /* ---- Null steps ----
  *
- * Every worker fetches from every ps and computes nothing. What is measured begins when all workers
- * have run some steps, and what one worker does is in memory that its parent sees. */
+ * Every worker fetches from every ps and computes nothing. Measuring begins when all workers have
+ * run some steps. Workers write their results to a null_board, which is in memory that all
+ * processes share. */
 enum { NULL_DENSE = 25000000, NULL_ROWS = 3906250, NULL_WIDTH = 64, NULL_PICKED = 64 };
 enum { NULL_TIMES = 1 << 18 };
 
 typedef struct null_board {
-    int ready;       /* workers that have run some steps; 0 is the one that initialises */
-    int initialised; /* 1: the variables are there */
-    int go, done;    /* 1: measure; how many have ended */
-    long n[MOST];    /* steps of each worker */
+    int ready;       /* number of workers that have run some steps */
+    int initialised; /* 1: worker 0 has initialised the variables */
+    int go;          /* 1: the workers measure */
+    int done;        /* number of workers that have ended */
+    long n[MOST];    /* number of steps of each worker */
     double times[MOST][NULL_TIMES];
 } null_board;
 
@@ -267,7 +269,7 @@ static void await(int *what, int least)
     double begin = now();
     while (__atomic_load_n(what, __ATOMIC_ACQUIRE) < least) {
         if (now() - begin > 120 || waitpid(-1, NULL, WNOHANG) > 0) { /* a task died */
-            fprintf(stderr, "cluster_bench: a task ended, or does not come\n");
+            fprintf(stderr, "cluster_bench: a task has ended, or is not ready after 120 s\n");
             end_children();
             exit(1);
         }
@@ -275,8 +277,8 @@ static void await(int *what, int least)
     }
 }
 
-/* This ps's share of the parameters: a number, its part of 100 MB, some rows of its part of a table
- * of 1 GB, different ones in each step. */
+/* The tensor that a worker fetches from this ps: a scalar, the ps's part of 100 MB, or 64 rows,
+ * different ones in each step, of its part of a table of 1 GB. */
 static leat_out null_step(leat_graph *g, const char *kind, int ps, int n_ps)
 {
     char name[32], device[32];
@@ -336,7 +338,7 @@ static void null_worker(const char *kind, int task, int n_ps, double seconds, nu
     board->n[task] = n;
     __atomic_fetch_add(&board->done, 1, __ATOMIC_ACQ_REL);
     for (;;)
-        pause(); /* until the parent has read our CPU time */
+        pause(); /* until the parent has read this process's CPU time */
 }
 
 static double cpu_of_children(int first, int n)
@@ -351,7 +353,7 @@ static double cpu_of_children(int first, int n)
     return seconds;
 }
 
-/* Over the steps of all workers. */
+/* The times of the steps of all workers. */
 static times null_gather(const null_board *board, int workers)
 {
     times all = {0};

@@ -82,8 +82,8 @@ def figures_of(text):
 
 
 def figures(command, **environment):
-    """The figures that a program prints, and the seconds that it took. One that hangs is ended with what it started,
-    and run again; of one that fails the last words are shown."""
+    """The figures that a program prints, and the seconds that it took. A program that hangs is killed with its
+    children, and run again; of one that fails the last lines of its output are shown."""
     words = tempfile.TemporaryFile("w+", errors="replace")
     for attempt in range(3):
         start = time.perf_counter()
@@ -104,12 +104,12 @@ def figures(command, **environment):
     return dict(figures_of(out), seconds=seconds)
 
 
-# One way to get a figure: label says which if there are several; ask() gives figures; within a round, runs with the
-# same key run once.
-Run = collections.namedtuple("Run", "label ask key")
-# A row of a table: the figure of this name, whether more is better, and the runs of each column.
-Row = collections.namedtuple("Row", "title figure more who")
-# The median, the least and the most of a column's runs; of several runs, the better one's.
+# One way to get a figure. label: which one, if a column has several; measure(): gives figures by name. Within a round,
+# runs with the same key are run once.
+Run = collections.namedtuple("Run", "label measure key")
+# A row of a table: its title, the name of its figure, whether more is better, and the runs by column.
+Row = collections.namedtuple("Row", "title figure more columns")
+# The median, the least and the most of a figure over all rounds; where a column has several runs, those of the best.
 Cell = collections.namedtuple("Cell", "median least most label")
 
 
@@ -118,7 +118,7 @@ def run_of(command, label="", **environment):
 
 
 def both_ways(make, threads):
-    """A peer's runs with as many threads as Leat's tasks have, and as the peer comes. make(label, **environment)."""
+    """A peer's runs: with as many threads as Leat's tasks have, and with its own default. Made by make(label, **environment)."""
     return [make("%d thread%s" % (threads, "s" * (threads > 1)), BENCH_THREADS=str(threads)), make("as it comes")]
 
 
@@ -132,11 +132,11 @@ def measure(plan, rounds):
     for r in range(rounds):
         seen = {}
         for row in plan:
-            for name, runs in row.who.items():
+            for name, runs in row.columns.items():
                 for run in runs:
                     key = run.key or (run,)
                     if key not in seen:
-                        seen[key] = run.ask()
+                        seen[key] = run.measure()
                     value = seen[key][row.figure]
                     values.setdefault((row.title, name), {}).setdefault(run.label, []).append(value)
                     print("round %d: %s: %s %.4g%s" % (r + 1, row.title, name, value, run.label and " (%s)" % run.label),
@@ -155,7 +155,7 @@ def show(cell):
 
 
 def ratio(mine, peers, more):
-    """Mine to the best peer's."""
+    """Leat's figure to that of the best peer."""
     peers = [p.median for p in peers if p]
     if not mine or not peers:
         return "-"

@@ -1,12 +1,12 @@
 /* delay_link.c -- a network switch whose links have a delay, for benchmarks between network
- * namespaces. Kernels differ in whether they have netem; TUN/TAP devices nearly all have.
+ * namespaces. Not all Linux kernels have netem; nearly all have TUN/TAP devices.
  *
  *     delay_link MILLISECONDS NAMESPACE...
  *
  * Makes a TAP device named "link" in each of the named network namespaces (ip netns), prints
  * "ready", and carries every Ethernet frame from the device that sent it to the device that it is
- * addressed to, so many milliseconds later. Order is kept, nothing is lost on purpose. It runs
- * until it is killed, and its devices go with it. Needs root.
+ * addressed to, MILLISECONDS later. Order is kept, and no frame is dropped unless the queue is
+ * full. The program runs until it is killed; its devices end with it. It needs root.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,20 +28,21 @@
 
 enum {
     MOST_PORTS = 16,
-    FRAME = 1600,       /* bytes: an MTU of 1500 and the Ethernet header */
-    QUEUE = 1 << 15,    /* frames under way; 52 MB. Above that, frames are dropped */
-    BATCH = 64,         /* frames read from one device before the next one's turn */
-    ETHERNET_BYTES = 6, /* of an Ethernet address; a frame begins with receiver and sender */
+    FRAME = 1600,    /* bytes: an MTU of 1500 and the Ethernet header */
+    QUEUE = 1 << 15, /* frames under way; 52 MB. Above that, frames are dropped */
+    BATCH = 64,      /* most frames that are read from one device before the next device is read */
+    ETHERNET_BYTES = 6, /* length of an address; a frame begins with those of receiver and sender */
 };
 
 typedef struct frame {
     int64_t due_ns;
-    int from, n; /* the port that sent it; bytes */
+    int from, n; /* the port that sent the frame; its bytes */
     uint8_t bytes[FRAME];
 } frame;
 
 static struct pollfd ports[MOST_PORTS];
-static uint8_t addresses[MOST_PORTS][ETHERNET_BYTES]; /* learned from what each port sent */
+static uint8_t addresses[MOST_PORTS]
+                        [ETHERNET_BYTES]; /* the sender's address in the last frame of each port */
 static int n_ports;
 static frame *queue; /* a ring: frames first .. last - 1, modulo QUEUE, in order of due_ns */
 static uint64_t first, last;

@@ -1,11 +1,11 @@
-/* leat_bench.c -- Leat's side of the benchmarks: one figure a run, as "name value". bench/run calls
- * this and the peers' scripts in turn.
+/* leat_bench.c -- the benchmarks of one process, for Leat: each run prints one figure, as "name
+ * value". bench/run calls this program and the scripts of other frameworks (bench/peers) in turn.
  *
  *     leat_bench mnist SECONDS      steps/s of the 784-100-10 net, batch 100, Adam, batches fed
  *     leat_bench scalar SECONDS     us of one run that feeds a scalar, adds, fetches
  *     leat_bench chain SECONDS      ns an op of 1,000 scalar adds in a chain
  *     leat_bench first              runs one step of the net and ends (the caller takes the time)
- *     leat_bench tower UNITS SECONDS    examples/s of one tower of a net with so many hidden units
+ *     leat_bench tower UNITS SECONDS    examples/s of one tower of a net with UNITS hidden units
  *     leat_bench towers UNITS SECONDS   the same, in turn with two towers on two CPU devices
  */
 #include <leat/leat.h>

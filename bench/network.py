@@ -15,7 +15,7 @@ PREFIX = "leat-bench-"  # then the id of the process that made it, and what it i
 
 
 class Unavailable(Exception):
-    """Namespaces, or what joins them, cannot be had here; the words say why."""
+    """Network namespaces, or a switch between them, cannot be made here; the message says why."""
 
 
 class ThisMachine:
@@ -30,7 +30,7 @@ class ThisMachine:
         pass
 
     def addresses(self):
-        """host:port for each task; the ports are free, and other ones each time."""
+        """host:port for each task; the ports are free, and different in each call."""
         held = [socket.socket() for _ in range(self.n)]
         for s in held:
             s.bind(("127.0.0.1", 0))
@@ -40,13 +40,13 @@ class ThisMachine:
         return out
 
     def inside(self, i, command):
-        """The command that runs this one on machine i."""
+        """The command that runs `command` on machine i."""
         return command
 
 
 class Machines:
     """n network namespaces joined by a bridge, or with a delay (ms, each way) by bench/delay_link. Use it in a with
-    statement: it and every process in it are gone afterwards, also if this program is ended by a signal."""
+    statement: at its end the namespaces are removed and their processes killed, also if a signal ends this program."""
     def __init__(self, n, build, delay_ms=0):
         own = PREFIX + "%d-" % os.getpid()
         self.names, self.switch = [own + str(i) for i in range(n)], own + "switch"
@@ -94,7 +94,7 @@ class Machines:
         return "10.91.0.%d" % (i + 1)
 
     def addresses(self):
-        """host:port for each machine; another port each time, so that nothing of an earlier run is in the way."""
+        """host:port for each machine; a different port in each call, so that no connection of an earlier run is in the way."""
         self.port += 1
         return ["%s:%d" % (self.host(i), self.port) for i in range(len(self.names))]
 
@@ -102,7 +102,7 @@ class Machines:
         return ["ip", "netns", "exec", self.names[i]] + command
 
     def round_trip(self):
-        """Seconds that a TCP connection from machine 1 to machine 0 takes, which is one round trip; the least of some."""
+        """Seconds that a TCP connection from machine 1 to machine 0 takes, which is one round trip; the least of several."""
         listen = "import socket; s = socket.create_server(('%s', 2222)); print('ready', flush=True)\nwhile 1: s.accept()"
         call = ("import socket, time\ndef once():\n t = time.perf_counter(); socket.create_connection(('%s', 2222)).close()\n"
                 " return time.perf_counter() - t\nprint(min(once() for _ in range(10)))")
@@ -136,7 +136,7 @@ def ip(*args):
 
 
 def remove_namespace(name):
-    """With the processes in it, which are this program's, as the namespace is."""
+    """Removes a namespace that this program has made, and kills the processes in it."""
     if not os.path.exists("/run/netns/" + name):
         return
     for pid in ip("netns", "pids", name).split():
@@ -148,7 +148,7 @@ def remove_namespace(name):
 
 
 def remove_left_over():
-    """Namespaces of benchmarks that were killed before they could remove them."""
+    """Removes namespaces of benchmarks that were killed before they could do so."""
     for name in os.listdir("/run/netns") if os.path.isdir("/run/netns") else []:
         made = re.match(PREFIX + r"(\d+)-", name)
         if made and not os.path.exists("/proc/" + made.group(1)):

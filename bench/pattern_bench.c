@@ -1,16 +1,17 @@
-/* pattern_bench.c -- the calls of a parameter server and two workers, without the rest of Leat: by
- * each of its transports and, to compare, by plain sockets with a thread per connection.
+/* pattern_bench.c -- the calls of a parameter server and two workers, without the rest of Leat:
+ * over each of its transports and, to compare, over plain sockets with a thread per connection.
  *
- *     pattern_bench ways                                       what WAY may be, one a line
+ *     pattern_bench ways                                       prints the values of WAY, one a line
  *     pattern_bench WAY SECONDS                                on this machine
  *     pattern_bench WAY SECONDS HOST SERVER CLIENT CLIENT      each in the network namespace (ip
  *                                          netns) of that name, HOST being the server's address
  *
  * One server process and two client processes. A client's step fetches 320 KB, computes for 0.3 ms,
- * and sends 320 KB, which the server computes on for 0.1 ms before it replies. To compute is to use
- * so much CPU time of the thread. Both sides have a message's 320 KB in one piece of memory when
- * they begin to compute. Prints steps/s of both clients together, and what CPU time a step takes.
- * Exit code 3: the server cannot be reached that way, as by shared memory from another namespace.
+ * and sends 320 KB, which the server computes on for 0.1 ms before it replies. Computing is using
+ * that much CPU time of the thread. Both sides have a message's 320 KB in one piece of memory when
+ * they begin to compute. Prints the steps/s of both clients together, and the CPU time of a step.
+ * Exit code 3: the server cannot be reached by this WAY (by shared memory from another namespace,
+ * say).
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -36,11 +37,11 @@
 
 enum {
     PAYLOAD = 320 << 10, /* bytes */
-    CLIENT_NS = 300000,  /* of computing in a step */
+    CLIENT_NS = 300000,  /* CPU time that a client computes in a step */
     SERVER_NS = 100000,
     CLIENTS = 2,
-    WARM_STEPS = 50, /* of each client, before what counts */
-    PATIENCE_S = 30, /* for those */
+    WARM_STEPS = 50, /* steps of each client that are not measured */
+    PATIENCE_S = 30, /* time limit for the warm steps */
     UNREACHABLE = 3, /* exit code */
 };
 
@@ -48,10 +49,10 @@ enum {
 static struct board {
     atomic_int listening;
     atomic_long steps[CLIENTS];
-    char host[64];    /* of the server */
-    int port;         /* of gRPC or of a plain TCP socket */
-    char path[64];    /* of a plain Unix socket, abstract: without the leading NUL */
-    char offer[1024]; /* of the transport that is measured */
+    char host[64];    /* the server's address */
+    int port;         /* the server's, of gRPC or of a plain TCP socket */
+    char path[64];    /* of a plain Unix socket: an abstract name without its leading NUL */
+    char offer[1024]; /* the server's offer of the transport that is measured */
     size_t offer_size;
 } * board;
 
@@ -67,7 +68,7 @@ static int64_t thread_cpu_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Arithmetic for so much of the thread's CPU time: time in which it has no core does not count. */
+/* Computes for ns of the thread's CPU time: time without a core does not count. */
 static void compute(int64_t ns)
 {
     volatile double x = 1;
@@ -112,7 +113,7 @@ static bool read_all(int fd, void *to, size_t n)
     return true;
 }
 
-/* A byte that says what follows, and so many bytes of payload. */
+/* Writes the byte `kind`, and n bytes of payload. */
 static bool write_all(int fd, char kind, size_t n)
 {
     struct iovec v[2] = {{&kind, 1}, {payload(), n}};
@@ -231,8 +232,8 @@ static void serve_unix(void)
 }
 
 typedef struct client {
-    int fd;                /* of a plain socket */
-    leat_channel *channel; /* of one of Leat's transports */
+    int fd;                /* for a plain socket */
+    leat_channel *channel; /* for a transport of Leat */
     leat_tensor *gradient;
 } client;
 
@@ -268,10 +269,10 @@ static void socket_step(client *c)
 
 /* ---- Leat's transports ---- */
 
-static leat_tensor *parameters; /* of the server */
+static leat_tensor *parameters; /* what the server sends */
 
-/* A payload that came in one piece of memory that may be kept is used where it is, any other one is
- * copied together. */
+/* Brings the payload into one piece of memory: copies it, unless it has come in one that may be
+ * kept. */
 static void bring_together(const leat_incoming *in)
 {
     size_t at = 0;
@@ -304,7 +305,7 @@ static leat_tensor *new_payload(void)
     return t;
 }
 
-static const leat_transport *transport; /* that is measured */
+static const leat_transport *transport; /* the one that is measured */
 
 static void serve_transport(void)
 {
@@ -377,7 +378,7 @@ static const way ways[] = {
 };
 enum { WAYS = sizeof(ways) / sizeof(*ways) };
 
-/* "leat-" and the name of a transport of Leat's. */
+/* Finds a way by its name; the names of Leat's transports have "leat-" before them. */
 static const way *find_way(const char *name)
 {
     static const way leat = {"leat", serve_transport, open_transport, channel_step};
@@ -402,8 +403,8 @@ static void enter(const char *namespace)
     close(fd);
 }
 
-/* A process of its own, in that network namespace if it is not NULL: client i, or the server if i
- * is negative. It ends with its parent. */
+/* Starts the process of client i, or of the server if i is negative, in a network namespace if one
+ * is named. The process ends with its parent. */
 static pid_t spawn(const way *w, int i, const char *namespace)
 {
     pid_t parent = getpid(), p = fork();
@@ -455,7 +456,7 @@ static sample take_sample(const pid_t *p)
     return s;
 }
 
-/* 0, or what this program is to exit with because another process has ended. */
+/* 0, or the exit code of this program if a server or client process has ended. */
 static int check_live(void)
 {
     int status = 0;

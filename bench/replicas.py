@@ -1,7 +1,7 @@
 """MNIST replicas, one ps and two workers, of Leat and of TensorFlow 1.15, on this machine or on several: global steps/s.
 
 Both are measured alike: by the global step that worker 0 fetches with its training step, from the moment on at which
-both workers do their share: one that is alone does fewer async steps, and more sync ones, than two.
+both workers train: one worker alone does fewer async steps, and more sync ones, than two.
 """
 import contextlib
 import functools
@@ -41,7 +41,7 @@ class Tasks:
             print("".join(self.words.readlines()[-10:]), file=sys.stderr, flush=True)
 
     def start(self, machine, command, read=False, **environment):
-        """read: its output is wanted."""
+        """Starts a process. read: its output is read by lines()."""
         command = self.place.inside(machine, command) if self.place else command
         child = subprocess.Popen(command, stdout=subprocess.PIPE if read else subprocess.DEVNULL, stderr=self.words, text=True,
                                  start_new_session=True, env=dict(os.environ, **environment))
@@ -49,7 +49,7 @@ class Tasks:
         return child
 
     def lines(self, child):
-        """What it prints. A child that takes too long is killed, and its lines end."""
+        """The lines that the process prints. A process that takes too long is killed, which ends its lines."""
         timer = threading.Timer(common.PATIENCE, child.kill)
         timer.start()
         try:
@@ -65,8 +65,8 @@ LINE = re.compile(r"([0-9.]+): Worker 0: training step (\d+) done \(global step:
 
 
 def rate(lines, sync, seconds):
-    """From the lines that worker 0 prints about every second: (time, its steps, global steps). What counts begins with
-    two lines between which the other worker did its share. A global step is one worker's, or both workers' if sync."""
+    """From the lines that worker 0 prints about every second: (time, its steps, global steps). Counting begins with
+    two lines between which the other worker has trained as well. A global step is one worker's, or both workers' if sync."""
     first = last = None
     for m in filter(None, map(LINE.search, lines)):
         now = float(m.group(1)), int(m.group(2)), int(m.group(3))
@@ -86,14 +86,14 @@ def program(build, sync, data):
 
 
 def leat_launched(build, sync, seconds, flags, data=None):
-    """By `leat launch`, on this machine."""
+    """Started by `leat launch`, on this machine."""
     with Tasks() as tasks:
         command = [build + "/leat", "launch", "--ps", "1", "--workers", str(WORKERS), "--"] + program(build, sync, data) + flags
         return rate(tasks.lines(tasks.start(0, command, read=True)), sync, seconds)
 
 
 def leat(place, build, sync, seconds, flags, data=None):
-    """By hand, a task on each machine of the place."""
+    """Started task by task, one on each machine of the place."""
     with Tasks(place) as tasks:
         at = place.addresses()
         command = program(build, sync, data) + flags + ["--ps_hosts", at[0], "--worker_hosts", ",".join(at[1:])]
@@ -122,7 +122,7 @@ def transports(build, *wanted):
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         try:
             print("no rows for %s: %s" % (transport, ps.communicate(timeout=2)[1].strip()), flush=True)
-        except subprocess.TimeoutExpired:  # it serves, so it has taken the flag
+        except subprocess.TimeoutExpired:  # it serves, so it knows the flag
             out.append((NAMES[transport], flags))
             ps.kill()
             ps.communicate()
@@ -159,7 +159,7 @@ def tensorflow_both_ways(place, python, sync, seconds, data, units="100"):
 # ---- Data ----
 
 def is_there(data):
-    """Whether peers can read the digits; if not, Leat draws digits, and peers train on noise of their own."""
+    """Whether MNIST's files are there; if not, Leat trains on digits that it draws, and peers on noise."""
     return os.path.isdir(data)
 
 

@@ -4,11 +4,12 @@
  *
  *     build/bench/transport_bench [SECONDS a figure, 0.5] [ROUNDS, 3] [ONLY those named so]
  *
- * Interleaved rounds, medians. "callback": the reply's function makes the next call. "waiting": a
- * thread waits for each reply. CPU is of both processes together. Plain TCP has the machine's
- * settings; "Reno": without the pacing that BBR does where it is the default, as Leat's sockets
- * within a machine are. Large messages are copied once, or not at all, after the socket: a TCP
- * program reads them to their place, gRPC's parts are put there, memory is shared.
+ * Interleaved rounds, medians. "callback": the function that gets a reply makes the next call.
+ * "waiting": a thread waits for each reply. CPU times are those of both processes together. Plain
+ * TCP uses the machine's congestion control; "Reno" uses Reno, without the pacing of BBR, as Leat's
+ * own sockets do within a machine. Large messages are copied from the socket to their place at most
+ * once more: plain TCP reads them there, gRPC's parts are copied there, shared memory is used in
+ * place.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -30,7 +31,7 @@
 enum { SMALL = 64, BIG = 100 << 20, ROUNDS_MAX = 20 };
 
 static double seconds = 0.5;
-static char *landing; /* where large messages are copied to */
+static char *landing; /* the memory that large messages are copied to */
 
 static double now(void)
 {
@@ -92,7 +93,7 @@ static void *serve_tcp(void *arg)
 {
     tcp_end *e = arg;
     char small[SMALL];
-    while (all(e->fd, small, SMALL, false)) { /* the first byte says what is wanted */
+    while (all(e->fd, small, SMALL, false)) { /* the first byte says which reply is wanted */
         double used = cpu();
         memcpy(small + 8, &used, sizeof used);
         char *p = small[0] == 'b' ? (char *)leat_tensor_data(big) : small;
@@ -201,7 +202,8 @@ static figure by_callback(leat_channel *c, const char *method, bool share)
 {
     run r = {.channel = c, .method = method, .share = share};
     leat_event_init(&r.done);
-    r.end = now() + seconds / 4; /* what does not count finds memory for large ones */
+    r.end =
+        now() + seconds / 4; /* not measured: memory for large messages is allocated meanwhile */
     next(&r);
     leat_event_wait(&r.done, 0);
     leat_event_init(&r.done);
@@ -275,7 +277,7 @@ static int connect_tcp(int port, bool with_reno)
     return fd;
 }
 
-/* By one transport that the other process offers. */
+/* A channel that uses only the transport that the other process offers. */
 static leat_channel *open_offer(const char *address, const char *name, const char *hex)
 {
     leat_offer offer = {{0}};
@@ -313,8 +315,8 @@ static bool open_all(FILE *other)
 }
 
 typedef struct row {
-    const char *name, *figure; /* as people and as bench/cluster call it */
-    const int *fd;             /* TCP, or */
+    const char *name, *figure; /* the row's name for people, and for bench/cluster */
+    const int *fd;             /* plain TCP; NULL: `channel` is used */
     leat_channel **channel;
     bool large, waiting, share;
 } row;

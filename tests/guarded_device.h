@@ -1,11 +1,11 @@
-/* guarded_device.h -- a kind of devices for tests, "GUARDED": its memory can be touched by its two
- * queues alone. Outside of their work its pages are protected, so that a kernel of another device,
- * or any other code, that reads or writes there dies of SIGSEGV.
+/* guarded_device.h -- a kind of devices for tests, "GUARDED": only the work in its two queues can
+ * read and write its memory. While none runs, its pages are protected, so that a kernel of another
+ * device, or any other code, that reads or writes there ends with SIGSEGV.
  *
- * Most of its kernels are the CPU's: enqueued, run on the thread of the compute queue, with the
- * pages open meanwhile. A few (Neg, Square and AddN of floats) are enqueued as those of a GPU are:
- * the kernel returns at once, and what it computes is there when the queue comes to it. Freed
- * memory is given out again at once, while work on it may still be in the queue.
+ * Most of its kernels are the CPU's, which the thread of the compute queue runs with the pages
+ * unprotected. A few (Neg, Square and AddN of floats) work as those of a GPU do: the kernel returns
+ * at once, and its output is there when the queue has run its work. Freed memory is allocated again
+ * at once, while work on it may still be in the queue.
  */
 #ifndef LEAT_TESTS_GUARDED_DEVICE_H
 #define LEAT_TESTS_GUARDED_DEVICE_H
@@ -75,7 +75,7 @@ static void guarded_close(leat_device *d)
 
 static const leat_device_kind guarded_kind = {
     .type = "GUARDED",
-    .priority = 210, /* above the CPU's: what asks for no device goes there */
+    .priority = 210, /* above the CPU's: nodes without a device go to this kind */
     .by_default = 0,
     .probe = guarded_probe,
     .describe = guarded_describe,

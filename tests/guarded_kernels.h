@@ -10,12 +10,13 @@
 
 static struct {
     leat_kernel_def *defs;
-    const leat_kernel_def **cpu; /* of each */
+    const leat_kernel_def **cpu; /* the CPU's kernel of each one in defs */
     const leat_kernel_def *lists[3];
     int n, cap, cap_cpu;
 } guarded_kernels;
 
-/* A kernel of the CPU may give tensors that it found elsewhere: they go where they belong. */
+/* A kernel of the CPU may give tensors that are in another memory, a Const's value, say: moves t to
+ * the memory where it belongs. */
 static leat_status guarded_bring(leat_tensor **t, leat_allocator *to)
 {
     leat_tensor *x;
@@ -45,10 +46,10 @@ static leat_status guarded_bring_all(leat_kernel *k)
     return NULL;
 }
 
-/* A kernel of the CPU decides what it writes over when the queue comes to it, by who holds the
- * tensor then: an input, the value of a variable, an item of a TensorArray. What was enqueued
- * behind it must still find there what it reads, so whatever is enqueued holds its inputs until it
- * ran: a kernel of the CPU in its entries, a guarded_work in `held`. */
+/* When the queue runs a kernel of the CPU, the kernel may write over a tensor (an input, the value
+ * of a variable, an item of a TensorArray) that has no other reference at that time. Work that was
+ * enqueued after it may read the same tensor, so all work holds references to its inputs until it
+ * has run: a kernel of the CPU in its entries, a guarded_work in `held`. */
 static void guarded_kernel_run(void *arg)
 {
     leat_kernel *k = arg, inner = *k;
@@ -81,7 +82,7 @@ typedef struct guarded_work {
     int n_x;
     struct guarded_operand {
         const float *v;
-        leat_tensor *held; /* NULL where nothing else had the tensor when the work was enqueued */
+        leat_tensor *held; /* NULL if the work had the only reference when it was enqueued */
     } x[];
 } guarded_work;
 
@@ -168,7 +169,7 @@ static const leat_kernel_def guarded_own[] = {
 
 /* ---- The list ---- */
 
-/* What TensorFlow's GPU kernels of these ops want, or make, in the host's memory. */
+/* The inputs and outputs that TensorFlow's GPU kernels of these ops have in the host's memory. */
 static const struct {
     const char *op, *host;
 } guarded_host[] = {
@@ -193,7 +194,7 @@ static const struct {
     {"StridedSliceGrad", "shape, begin, end, strides"},
 };
 
-/* Variants hold tensors that others would look into. */
+/* Not for variants: kernels on the host read the tensors in them. */
 static bool guarded_can(const leat_kernel_def *d)
 {
     const leat_op_info *op = leat_op_find(d->op);

@@ -27,26 +27,26 @@ typedef struct guarded_queue {
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t more;
     guarded_job *first, **last;
-    uint64_t enqueued, done; /* jobs */
+    uint64_t enqueued, done; /* number of jobs */
     bool stop;
 } guarded_queue;
 
 typedef struct guarded_block {
     void *p;
-    uint64_t freed_at; /* work enqueued by then may still be on it */
+    uint64_t freed_at; /* queue.enqueued when it was freed: these jobs may still use it */
 } guarded_block;
 
 typedef struct guarded {
     leat_allocator memory; /* first */
     leat_device *device;
     char *arena;
-    size_t top; /* of the arena that was given out */
+    size_t top; /* bytes of the arena that were ever allocated */
     struct {
         guarded_block *v;
         int n, cap;
     } idle[GUARDED_CLASSES];
     pthread_mutex_t lock; /* guards top, idle and open */
-    int open;             /* queues at work, for whom the pages are open */
+    int open;             /* number of jobs that run now, for which the pages are unprotected */
     guarded_queue queues[2];
 } guarded;
 
@@ -133,7 +133,7 @@ static void *guarded_alloc(leat_allocator *a, size_t size)
     pthread_mutex_unlock(&q->lock);
     pthread_mutex_lock(&g->lock);
     for (int i = g->idle[c].n - 1; i >= 0 && !p; i--)
-        /* A kernel that asks while it runs is ahead of work that was enqueued after it. */
+        /* A kernel that allocates while it runs writes before the jobs behind it have run. */
         if (guarded_at_work != g || g->idle[c].v[i].freed_at <= done) {
             p = g->idle[c].v[i].p;
             g->idle[c].v[i] = g->idle[c].v[--g->idle[c].n];
@@ -161,7 +161,7 @@ static void guarded_free(leat_allocator *a, void *p, size_t size)
 }
 
 typedef struct guarded_bytes {
-    guarded *g, *peer; /* peer: whose memory `from` is, if it is another device's */
+    guarded *g, *peer; /* peer: the device of `from` if it is another one; else NULL */
     void *to;
     const void *from;
     size_t n;

@@ -1,4 +1,4 @@
-/* layers_test.c -- includes point one way: a room may include itself and those below it. */
+/* layers_test.c -- includes point one way: a folder may include itself and those below it. */
 #include "test.h"
 
 #include <dirent.h>

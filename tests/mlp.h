@@ -51,7 +51,8 @@ static inline leat_out mlp_variable(leat_graph *g, const char *name, leat_shape 
     return v;
 }
 
-/* clip: the loss is written out, -sum(y log(clip(softmax))), instead of one op. batch may be -1. */
+/* clip: the loss is -sum(y log(clip(softmax(z)))), of single ops, instead of one cross-entropy op.
+ * batch may be -1. */
 static inline void mlp_build(mlp *m, bool clip, int64_t batch, int64_t in, int64_t hidden,
                              int64_t out)
 {

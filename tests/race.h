@@ -4,8 +4,8 @@
  *     race_init(&r);
  *     for (int i = 0; i < rounds; i++) {
  *         race_start(&r, cancel, c);      // cancel(c) is called at a random time from now
- *         bool ended = run(...);          // whether it came first decides how long cancel waits
- *         race_await(&r, ended);          // in the next rounds
+ *         bool ended = run(...);          // true: the run ended before cancel was called
+ *         race_await(&r, ended);          // adapts the time for the next rounds
  *     }
  *     race_release(&r);
  */
@@ -22,14 +22,14 @@
 
 typedef struct race {
     pthread_t thread;
-    atomic_int begun, over; /* rounds; begun is -1 to end the thread */
+    atomic_int begun, over; /* number of the round; begun is -1 to end the thread */
     void (*fn)(void *arg);
     void *arg;
     int64_t start_ns;
     int64_t usual_ns; /* the function is called after about this time */
     int64_t fixed_ns; /* not 0: used instead of usual_ns */
     uint64_t random;
-    /* Runs that ended before the function was called, and runs that the function ended. */
+    /* Number of runs that ended before the function was called, and of runs that it ended. */
     int well, early;
 } race;
 
@@ -52,7 +52,7 @@ static inline void *race_main(void *arg)
             return NULL;
         r->random = r->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         int64_t usual = r->fixed_ns ? r->fixed_ns : r->usual_ns;
-        /* From half the usual time to one and a half times that. */
+        /* From half of `usual` to one and a half times `usual` after the start. */
         int64_t at = r->start_ns + usual / 2 + (int64_t)((r->random >> 33) % (uint64_t)(usual + 1));
         while (race_now() < at)
             ;
@@ -75,8 +75,8 @@ static inline void race_start(race *r, void (*fn)(void *arg), void *arg)
     atomic_fetch_add(&r->begun, 1);
 }
 
-/* Waits until the function has returned; ended tells whether the run ended before it was called.
- * That should be so for about half of the runs. */
+/* Waits until the function has returned. ended: whether the run ended before the function was
+ * called; the time of the next call is adapted so that about half of the runs do. */
 static inline void race_await(race *r, bool ended)
 {
     while (atomic_load(&r->over) != atomic_load(&r->begun))
@@ -95,7 +95,7 @@ static inline void race_release(race *r)
     printf("%d runs ended by themselves, %d were ended\n", r->well, r->early);
 }
 
-/* The number of rounds: $LEAT_ROUNDS, or n. */
+/* The number of rounds: $LEAT_ROUNDS, or `usual`. */
 static inline int race_rounds(int usual)
 {
     const char *text = getenv("LEAT_ROUNDS");

@@ -1,4 +1,4 @@
-/* race_runs.h -- runs of a session that race.h ends, and the functions that end them. */
+/* race_runs.h -- for tests with race.h: a run of a session, and functions that end runs. */
 #ifndef LEAT_TEST_RACE_RUNS_H
 #define LEAT_TEST_RACE_RUNS_H
 

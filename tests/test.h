@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int test_failures; /* of the running case */
+static int test_failures; /* failed checks of the running case */
 static const char *test_skipped;
 
 #define CHECK(cond)                                                                                \

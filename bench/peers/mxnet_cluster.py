@@ -40,7 +40,7 @@ def worker(kind, seconds):
     for i in range(50):
         step(i)
     n, begin = 0, time.perf_counter()
-    # Only one worker ends and reports; the other one goes on until it is killed, or the first would wait for it.
+    # Only worker 0 ends, and prints figures. The other one runs until it is killed: if it ended, worker 0 would wait for it.
     while not os.environ["BENCH_REPORTS"] or time.perf_counter() - begin < seconds:
         step(n)
         n += 1

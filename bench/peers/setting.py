@@ -1,6 +1,6 @@
-"""What bench's scripts tell the peers' programs by the environment, before the frameworks are loaded.
+"""Settings from the environment for the programs in bench/peers, read before the frameworks are loaded.
 
-    BENCH_THREADS   threads that a process may compute with; unset: as the framework comes
+    BENCH_THREADS   threads that a process may compute with; unset: the framework's default
     BENCH_UNITS     hidden units of replicas (100)
     BENCH_DATA      a directory with MNIST's files (or noise in their format) for the batches; unset: noise made here
 """

@@ -57,7 +57,7 @@ def scalars(ops, seconds):
 
     timed(0.3)
     empty = 0.0
-    if ops > 1:  # what a run costs beside the ops
+    if ops > 1:  # the time of a run without the ops
         z, w = x + one, s
         def base(seconds):
             start, runs = time.perf_counter(), 0

@@ -130,11 +130,11 @@ def worker(text, index, sync, seconds):
             g = s.run([train, step], {x: images[i % 20], y_: labels[i % 20]})[1]
             i += 1
             history = history[1:] + [g]
-            if first is None:  # until, of the last steps, the other worker has done its share
+            if first is None:  # until the other worker has done its part of the last steps
                 if i > 50 and (g - history[0]) * (2 if sync else 1) - 50 >= 25:
                     first, begin = g, time.perf_counter()
             elif index == 0 and time.perf_counter() - begin > seconds:
-                break  # the other one goes on until it is killed, or this one would wait for it
+                break  # the other worker runs until it is killed: if it ended, this one would wait for it
         print("steps_per_s", (g - first) / (time.perf_counter() - begin))
         sys.stdout.flush()
         os._exit(0)

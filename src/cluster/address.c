@@ -1,5 +1,5 @@
-/* address.c -- see address.h. gRPC says only that it could not bind; so each address is tried here
- * first, by a socket that is closed again, for the words. */
+/* address.c -- see address.h. gRPC does not say why it could not bind. So each address is bound
+ * here first, by a socket that is closed again, to give the reason. */
 #include "cluster/address.h"
 
 #include <errno.h>
@@ -88,7 +88,7 @@ leat_status leat_bind_find(const char *address, leat_bind_list *out)
                  "Cannot listen on %s: the name \"%s\" does not resolve: %s. Check its spelling, "
                  "/etc/hosts and DNS",
                  address, host, rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
-    /* A port that the system picks for one address need not be free on the others. */
+    /* A port that the system picks for one address need not be free on the other addresses. */
     int most = atoi(port) ? LEAT_BIND_MAX : 1, error = EADDRNOTAVAIL;
     leat_bind_list b = {.loopback = true};
     for (const struct addrinfo *a = all; a && b.n < most; a = a->ai_next) {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cluster/tensor_wire.h"
 #include "core/alloc.h"
 #include "core/log.h"
 
@@ -23,7 +24,7 @@ static int64_t wall_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static void answered(void *arg, leat_status s, const leat_incoming *in)
+static void on_reply(void *arg, leat_status s, const leat_incoming *in)
 {
     leat_pending_call *q = arg;
     q->status = s;
@@ -34,16 +35,16 @@ static void answered(void *arg, leat_status s, const leat_incoming *in)
         q->reply = leat_xmalloc(in->size + 1);
         q->status = leat_cursor_copy(&c, q->reply, in->size);
     }
-    leat_call_group *round = q->round;
-    pthread_mutex_lock(&round->lock);
+    leat_call_group *group = q->group;
+    pthread_mutex_lock(&group->lock);
     q->call = NULL;
-    bool last = --round->left == 0;
-    pthread_mutex_unlock(&round->lock);
+    bool last = --group->left == 0;
+    pthread_mutex_unlock(&group->lock);
     if (last)
-        leat_event_set(&round->done);
+        leat_event_set(&group->done);
 }
 
-static void say_who(leat_call_group *r, const char *what)
+static void log_waiting(leat_call_group *r, const char *what)
 {
     for (int i = 0; i < r->n; i++) {
         pthread_mutex_lock(&r->lock); /* not while a program's log function runs */
@@ -55,7 +56,7 @@ static void say_who(leat_call_group *r, const char *what)
     }
 }
 
-static void cancel_round(void *arg)
+static void cancel_group(void *arg)
 {
     leat_call_group *r = arg;
     pthread_mutex_lock(&r->lock);
@@ -68,38 +69,55 @@ static void cancel_round(void *arg)
 leat_status leat_call_many(leat_pending_call *q, int n, const char *method, const char *what,
                            int64_t deadline_ns, bool wait_ready, leat_cancellation *cancellation)
 {
-    leat_call_group round = {.q = q, .n = n, .lock = PTHREAD_MUTEX_INITIALIZER, .left = n};
-    leat_cancel_watch watch = {.fn = cancel_round, .arg = &round};
+    leat_call_group group = {.q = q, .n = n, .lock = PTHREAD_MUTEX_INITIALIZER, .left = n};
+    leat_cancel_watch watch = {.fn = cancel_group, .arg = &group};
     if (!n)
         return NULL;
-    leat_event_init(&round.done);
-    pthread_mutex_lock(&round.lock);
+    leat_event_init(&group.done);
+    pthread_mutex_lock(&group.lock);
     for (int i = 0; i < n; i++) {
-        q[i].round = &round;
+        q[i].group = &group;
         q[i].middle_ns = wall_ns();
         leat_call_options o = {.deadline_ns = deadline_ns, .wait_ready = wait_ready};
-        leat_peer_call(q[i].peer, method, &q[i].request, &o, answered, &q[i], &q[i].call);
+        leat_peer_call(q[i].peer, method, &q[i].request, &o, on_reply, &q[i], &q[i].call);
     }
-    pthread_mutex_unlock(&round.lock);
+    pthread_mutex_unlock(&group.lock);
     leat_cancellation_watch(cancellation, &watch);
-    while (!leat_event_wait(&round.done, leat_now_ns() + INT64_C(10000000000)))
-        say_who(&round, what);
+    while (!leat_event_wait(&group.done, leat_now_ns() + INT64_C(10000000000)))
+        log_waiting(&group, what);
     leat_cancellation_unwatch(cancellation, &watch);
-    pthread_mutex_destroy(&round.lock);
+    pthread_mutex_destroy(&group.lock);
     for (int i = 0; i < n; i++)
         if (q[i].status)
             return leat_status_copy(q[i].status);
     return NULL;
 }
 
-static void told(void *arg, leat_status s, const leat_incoming *in)
+void leat_pending_calls_free(leat_pending_call *q, int n)
+{
+    for (int i = 0; i < n; i++) {
+        leat_outgoing_release(&q[i].request);
+        leat_status_free(q[i].status);
+        free(q[i].reply);
+    }
+    free(q);
+}
+
+static void drop_reply(void *arg, leat_status s, const leat_incoming *in)
 {
     leat_status_free(s);
 }
 
-void leat_peer_notify(leat_peer *p, const char *method, leat_outgoing *request)
+void leat_peer_notify(leat_peer *p, const char *method, const void *request)
 {
     enum { SECONDS = 30 };
     leat_call_options o = {.deadline_ns = leat_now_ns() + INT64_C(1000000000) * SECONDS};
-    leat_peer_call(p, method, request, &o, told, NULL, NULL);
+    leat_outgoing q = {0};
+    leat_status s = leat_put_fields(&q.text, method, request);
+    if (!s) {
+        leat_peer_call(p, method, &q, &o, drop_reply, NULL, NULL);
+        return;
+    }
+    LEAT_LOG(WARNING, "%s at %s was not notified: %s", p->name, p->address, leat_status_message(s));
+    leat_status_free(s);
 }

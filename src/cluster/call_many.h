@@ -9,22 +9,26 @@
 typedef struct leat_pending_call {
     leat_peer *peer;
     leat_outgoing request; /* taken */
-    leat_status status;    /* of the call: to be freed, */
-    void *reply;           /* with free() */
+    leat_status status;    /* the call's; leat_pending_calls_free frees it */
+    void *reply;           /* from malloc; leat_pending_calls_free frees it */
     size_t size;
     int64_t middle_ns; /* CLOCK_REALTIME half-way between request and reply */
     /* For call_many.c alone. */
-    struct leat_call_group *round;
-    leat_call *call; /* NULL: ended; the group's lock guards it */
+    struct leat_call_group *group;
+    leat_call *call; /* guarded by the group's lock; NULL: the call has ended */
 } leat_pending_call;
 
-/* With wait_ready every call waits for its task to come up until the deadline. Says in the log,
- * every ten seconds, who has not answered to `what`. Gives the first error; all calls have ended
- * then. The cancellation, which may be NULL, ends the calls. */
+/* Calls the method and waits until all n calls have ended. With wait_ready a call waits for its
+ * task to start, until the deadline. Every ten seconds the tasks that have not replied are logged,
+ * with `what` they are waited for. Gives the first error. The cancellation, which may be NULL, ends
+ * the calls. */
 leat_status leat_call_many(leat_pending_call *q, int n, const char *method, const char *what,
                            int64_t deadline_ns, bool wait_ready,
                            leat_cancellation *cancellation) LEAT_MUST_CHECK;
-/* A call whose reply nobody waits for. */
-void leat_peer_notify(leat_peer *p, const char *method, leat_outgoing *request);
+/* Frees the array, and what its calls hold. */
+void leat_pending_calls_free(leat_pending_call *q, int n);
+/* Makes a call whose reply is dropped. request is a message of protobuf-c; one that cannot be
+ * packed is logged. */
+void leat_peer_notify(leat_peer *p, const char *method, const void *request);
 
 #endif

@@ -56,7 +56,7 @@ const leat_job_spec *leat_cluster_find(const leat_cluster *c, const char *job)
     return NULL;
 }
 
-/* What device names take between "/job:" and the next slash. */
+/* A job name is what device names allow between "/job:" and the next slash. */
 static leat_status check_job_name(const char *job)
 {
     bool ok = isalpha((unsigned char)job[0]) && strlen(job) <= LEAT_JOB_NAME_MAX;
@@ -122,7 +122,7 @@ leat_status leat_address_split(const char *address, char host_out[256], int *por
     return NULL;
 }
 
-/* Where a task of this index is, or would be. */
+/* The position of the task with this index in j->tasks, or where it would be inserted. */
 static int position(const leat_job_spec *j, int index)
 {
     int low = 0, high = j->n;
@@ -168,7 +168,7 @@ leat_status leat_cluster_set(leat_cluster *c, const char *job, int task, const c
     return set_task(c, job, task, address);
 }
 
-/* The text from begin to end without blanks around it; a copy. */
+/* A copy of the text from begin to end without blanks around it. */
 static char *trimmed(const char *begin, const char *end)
 {
     while (begin < end && isspace((unsigned char)*begin))
@@ -209,7 +209,8 @@ leat_status leat_cluster_add(leat_cluster *c, const char *job, const char *addre
     return add_list(c, job, addresses, addresses + strlen(addresses), ',');
 }
 
-/* One "job=addresses"; an empty one is passed over, so that a list may end with its separator. */
+/* Adds one "job=addresses". An empty part is passed over, so that a list may end with its
+ * separator. */
 static leat_status add_part(leat_cluster *c, const char *begin, const char *end, char equals,
                             char separator)
 {
@@ -234,7 +235,7 @@ static leat_status add_part(leat_cluster *c, const char *begin, const char *end,
 
 leat_status leat_cluster_parse(const char *text, leat_cluster **cluster_out)
 {
-    /* TensorFlow's grpc_tensorflow_server has the separators the other way round. */
+    /* TensorFlow's grpc_tensorflow_server uses "job|host:port;host:port,job|..." instead. */
     bool tensorflow = strchr(text, '|') != NULL;
     char equals = tensorflow ? '|' : '=', jobs = tensorflow ? ',' : ';';
     leat_cluster *c = leat_cluster_new();

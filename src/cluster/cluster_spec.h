@@ -1,5 +1,5 @@
-/* cluster_spec.h -- what a leat_cluster is made of, and the ways into it and out of it that the
- * public header has no need of. */
+/* cluster_spec.h -- the fields of a leat_cluster, and the functions that make one from messages,
+ * text and environment variables, beyond the public header. */
 #ifndef LEAT_CLUSTER_SPEC_H
 #define LEAT_CLUSTER_SPEC_H
 
@@ -7,9 +7,10 @@
 
 #include "proto/config.pb-c.h"
 
-#define LEAT_JOB_NAME_MAX 63       /* as long as device names take it */
-#define LEAT_JOBS_MAX 1000         /* keep a bad text from eating memory and time: jobs, */
-#define LEAT_CLUSTER_MAX (1 << 20) /* tasks of all jobs */
+#define LEAT_JOB_NAME_MAX 63 /* as device names allow */
+/* Limits, so that a bad text cannot use much memory or time: jobs, and tasks of all jobs. */
+#define LEAT_JOBS_MAX 1000
+#define LEAT_CLUSTER_MAX (1 << 20)
 
 typedef struct leat_task_spec {
     int index;
@@ -25,7 +26,7 @@ struct leat_cluster {
     int n, cap;
 };
 
-/* The job is there afterwards, though without tasks. INVALID_ARGUMENT names what is no job name. */
+/* Adds a job without tasks, unless the cluster has it. INVALID_ARGUMENT: it is no job name. */
 leat_status leat_cluster_add_job(leat_cluster *c, const char *job) LEAT_MUST_CHECK;
 void leat_cluster_remove_job(leat_cluster *c, const char *job);
 /* The job, or NULL. */
@@ -36,18 +37,18 @@ const leat_job_spec *leat_cluster_find(const leat_cluster *c, const char *job);
 leat_status leat_address_split(const char *address, char host_out[256],
                                int *port_out) LEAT_MUST_CHECK;
 
-/* To and from TensorFlow's message; jobs by name, as TensorFlow writes them. Gives a message to be
- * freed with leat__cluster_def__free_unpacked. */
+/* From and to TensorFlow's ClusterDef, whose jobs are sorted by name. Free the message with
+ * leat__cluster_def__free_unpacked. */
 leat_status leat_cluster_from_def(const Leat__ClusterDef *def,
                                   leat_cluster **cluster_out) LEAT_MUST_CHECK;
 Leat__ClusterDef *leat_cluster_to_def(const leat_cluster *c);
 
-/* The text of TF_CONFIG. */
+/* Reads the text of TF_CONFIG. */
 leat_status leat_cluster_from_tf_config(const char *text, leat_cluster **cluster_out,
                                         char job_out[64], int *task_out) LEAT_MUST_CHECK;
 
-/* Slurm's way of writing hosts, "n[1-3,07-09]-x,m2", one by one. Gives an array of *n_out strings,
- * array and strings to be freed with free(). */
+/* Expands Slurm's notation of hosts, "n[1-3,07-09]-x,m2". Gives an array of *n_out strings; free()
+ * the strings and the array. */
 leat_status leat_slurm_hosts(const char *text, char ***hosts_out, int *n_out) LEAT_MUST_CHECK;
 /* "2(x3),1": 2 2 2 1. Gives an array to be freed with free(). */
 leat_status leat_slurm_counts(const char *text, int **counts_out, int *n_out) LEAT_MUST_CHECK;

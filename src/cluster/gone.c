@@ -29,7 +29,7 @@ bool leat_gone_watch(leat_gone *g, void (*fn)(void *arg), void *arg)
 void leat_gone_fire(leat_gone *g, void (*before)(void))
 {
     pthread_mutex_lock(&g->lock);
-    bool run = g->fn && !g->gone && !g->answered;
+    bool run = g->fn && !g->gone && !g->replied;
     g->gone = true;
     g->running = run;
     g->runner = pthread_self();
@@ -44,10 +44,10 @@ void leat_gone_fire(leat_gone *g, void (*before)(void))
     pthread_mutex_unlock(&g->lock);
 }
 
-void leat_gone_answer(leat_gone *g)
+void leat_gone_reply(leat_gone *g)
 {
     pthread_mutex_lock(&g->lock);
-    g->answered = true;
+    g->replied = true;
     while (g->running && !pthread_equal(g->runner, pthread_self())) {
         pthread_mutex_unlock(&g->lock);
         leat_futex_wait(&g->running, 1, 0);

@@ -1,5 +1,5 @@
-/* gone.h -- telling whoever works on a call that its caller went away, exactly once, and never
- * after the call was answered. */
+/* gone.h -- calls a function when a server call's caller is lost, exactly once, and never after the
+ * reply. */
 #ifndef LEAT_CLUSTER_GONE_H
 #define LEAT_CLUSTER_GONE_H
 
@@ -11,17 +11,19 @@ typedef struct leat_gone {
     pthread_mutex_t lock; /* guards all of it; taken last, not held while fn runs */
     void (*fn)(void *arg);
     void *arg;
-    bool gone, answered;
-    uint32_t running; /* futex word: 1 while fn runs, */
-    pthread_t runner; /* in this thread */
+    bool gone; /* the caller is lost */
+    bool replied;
+    uint32_t running; /* 1 while fn runs; a futex */
+    pthread_t runner; /* the thread that runs fn */
 } leat_gone;
 
 void leat_gone_init(leat_gone *g);
 void leat_gone_release(leat_gone *g);
-bool leat_gone_watch(leat_gone *g, void (*fn)(void *arg), void *arg); /* false: gone already */
-/* The caller went away. before() is called if fn is going to run. */
+/* Sets the function. False if the caller is lost already: fn is not called then. */
+bool leat_gone_watch(leat_gone *g, void (*fn)(void *arg), void *arg);
+/* The caller is lost: calls before() and then fn, if there is one and no reply was made. */
 void leat_gone_fire(leat_gone *g, void (*before)(void));
-/* The call is answered: waits while fn runs, unless it is fn that answers. */
-void leat_gone_answer(leat_gone *g);
+/* The handler replies: waits while fn runs, unless it is fn that replies. */
+void leat_gone_reply(leat_gone *g);
 
 #endif

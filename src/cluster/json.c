@@ -8,13 +8,13 @@
 
 typedef struct reader {
     leat_arena *arena;
-    const char *p; /* the text ends with a NUL, which no rule takes */
+    const char *p; /* the next character; the text ends with a NUL, which no rule accepts */
     int depth;
-    const char *mark, *start; /* so far lines were counted; where this one begins */
+    const char *mark, *start; /* where `line` was counted up to, and where that line begins */
     int line;
 } reader;
 
-/* Places are asked for from first to last. */
+/* The line and column of `at`. Calls come in the order of the text: lines are counted on. */
 static void place(reader *r, const char *at, int *line, int *column)
 {
     for (; r->mark < at; r->mark++)

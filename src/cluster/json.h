@@ -1,4 +1,4 @@
-/* json.h -- a small strict reader of JSON, for what comes in environment variables.
+/* json.h -- a small strict reader of JSON, for environment variables.
  *
  * All of RFC 8259 and nothing else: no comments, no trailing commas, no NaN, no second value of one
  * key, no NUL in a string. Texts beyond LEAT_JSON_MAX_SIZE and nesting beyond LEAT_JSON_MAX_DEPTH
@@ -26,10 +26,11 @@ typedef enum leat_json_kind {
 typedef struct leat_json {
     leat_json_kind kind;
     const char *key;  /* of a member of an object, else NULL */
-    const char *text; /* of a string: what it says; of a number: as it was written */
-    const struct leat_json *first, *next; /* members of a list or object; the next beside this */
-    int n;                                /* members */
-    int line, column;                     /* where it begins */
+    const char *text; /* a string's characters; a number as it was written */
+    const struct leat_json *first,
+        *next;        /* first member of a list or object; next member after this one */
+    int n;            /* number of members */
+    int line, column; /* where the value begins */
 } leat_json;
 
 /* Gives a value that lives in the arena. */

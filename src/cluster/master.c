@@ -19,11 +19,9 @@ static void tasks_free(leat_far *f)
 {
     leat_tasks *t = (leat_tasks *)f;
     for (int i = 0; i < t->n_peers && t->open; i++) {
-        leat_outgoing o = {0};
         Leat__DeleteWorkerSessionRequest q = LEAT__DELETE_WORKER_SESSION_REQUEST__INIT;
         q.session_handle = t->handle;
-        leat_put_fields(&o.text, &q);
-        leat_peer_notify(t->peers[i], LEAT_METHOD_DELETE_WORKER_SESSION, &o);
+        leat_peer_notify(t->peers[i], LEAT_METHOD_DELETE_WORKER_SESSION, &q);
     }
     if (t->session)
         leat_worker_session_close(t->worker, t->handle);
@@ -138,15 +136,6 @@ static leat_status take_devices(leat_tasks *t, const leat_master_options *m, lea
     return s;
 }
 
-static void pending_calls_free(leat_pending_call *q, int n)
-{
-    for (int i = 0; i < n; i++) {
-        leat_status_free(q[i].status);
-        free(q[i].reply);
-    }
-    free(q);
-}
-
 static leat_status greet(leat_tasks *t, const leat_master_options *m, int64_t deadline)
 {
     leat_pending_call *q = leat_new_array(leat_pending_call, t->n_peers + 1);
@@ -158,20 +147,21 @@ static leat_status greet(leat_tasks *t, const leat_master_options *m, int64_t de
                                    true, m->cancellation);
     for (int i = 0; i < t->n_peers && !s; i++)
         s = take_devices(t, m, &q[i], i + 1);
-    pending_calls_free(q, t->n_peers);
+    leat_pending_calls_free(q, t->n_peers);
     LEAT_TRY(s);
     q = leat_new_array(leat_pending_call, t->n_peers + 1);
-    for (int i = 0; i < t->n_peers; i++) {
+    for (int i = 0; i < t->n_peers && !s; i++) {
         Leat__CreateWorkerSessionRequest request = LEAT__CREATE_WORKER_SESSION_REQUEST__INIT;
         request.session_handle = t->handle;
         request.isolate_session_state = m->isolate;
         q[i].peer = t->peers[i];
-        leat_put_fields(&q[i].request.text, &request);
+        s = leat_put_fields(&q[i].request.text, LEAT_METHOD_CREATE_WORKER_SESSION, &request);
     }
-    t->open = true;
-    s = leat_call_many(q, t->n_peers, LEAT_METHOD_CREATE_WORKER_SESSION, "CreateSession", deadline,
-                       true, m->cancellation);
-    pending_calls_free(q, t->n_peers);
+    t->open = !s;
+    if (!s)
+        s = leat_call_many(q, t->n_peers, LEAT_METHOD_CREATE_WORKER_SESSION, "CreateSession",
+                           deadline, true, m->cancellation);
+    leat_pending_calls_free(q, t->n_peers);
     return s;
 }
 

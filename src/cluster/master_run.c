@@ -50,7 +50,7 @@ static leat_status register_graph(leat_far_part *p, const leat_graph *g, int64_t
     request.create_worker_session_called = true;
     request.leat = p->peer->is_leat;
     LEAT_TRY(leat_graph_to_proto(g, &request.graph_def));
-    leat_status s = leat_proto_pack(&request, &q.request.text);
+    leat_status s = leat_put_fields(&q.request.text, LEAT_METHOD_REGISTER_GRAPH, &request);
     leat_proto_free(request.graph_def);
     if (!deadline_ns)
         deadline_ns = leat_now_ns() + INT64_C(1000000) * MS;
@@ -91,13 +91,11 @@ leat_status leat_tasks_part_new(leat_far *f, const leat_target *device, const le
 void leat_tasks_part_free(leat_far_part *p)
 {
     if (p->handle) {
-        leat_outgoing o = {0};
         Leat__DeregisterGraphRequest q = LEAT__DEREGISTER_GRAPH_REQUEST__INIT;
         q.graph_handle = p->handle;
         q.session_handle = p->tasks->handle;
         q.create_worker_session_called = true;
-        leat_put_fields(&o.text, &q);
-        leat_peer_notify(p->peer, LEAT_METHOD_DEREGISTER_GRAPH, &o);
+        leat_peer_notify(p->peer, LEAT_METHOD_DEREGISTER_GRAPH, &q);
     }
     free(p->handle);
     free(p);
@@ -253,11 +251,9 @@ void leat_tasks_step_free(leat_far_step *x, bool failed)
         pthread_mutex_destroy(&x->runs[i].lock);
         if (!failed && peer->is_leat)
             continue; /* it forgets the step by itself */
-        leat_outgoing o = {0};
         Leat__CleanupGraphRequest q = LEAT__CLEANUP_GRAPH_REQUEST__INIT;
         q.step_id = (int64_t)x->id;
-        leat_put_fields(&o.text, &q);
-        leat_peer_notify(peer, LEAT_METHOD_CLEANUP_GRAPH, &o);
+        leat_peer_notify(peer, LEAT_METHOD_CLEANUP_GRAPH, &q);
     }
     leat_exchange_unref(x->exchange);
     free(x->runs);

@@ -1,4 +1,5 @@
-/* message.c -- what is sent, in pieces, and what came, in slices. */
+/* message.c -- messages: leat_outgoing, which is sent in pieces, and leat_incoming, which came in
+ * slices. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
-/* preflight.c -- asks every task of a cluster who it is, before a run does, so that what is wrong
- * gets a name: DNS, port, firewall, TLS, token, another program, another task, version, clock.
+/* preflight.c -- checks every task of a cluster before a run, and says for each what is wrong: DNS,
+ * port, firewall, TLS, token, another program, another task, version, clock.
  *
- * A task is tried step by step as a peer would: resolve, connect, GetStatus. The first step that
- * fails says what the matter is. Some more GetStatus calls then measure the round trip; the fastest
- * also compares the clocks, to within half of it.
+ * A task is checked in the steps that a peer would take: resolve, connect, GetStatus. The first
+ * step that fails gives the problem. More calls of GetStatus then measure the round trip; the
+ * fastest one also compares the clocks, with an error of at most half the round trip.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -62,7 +62,7 @@ problem(leat_probe *p, leat_reach reach, const char *fmt, ...)
 
 /* ---- The port ---- */
 
-/* 0, or the errno of why not; ETIMEDOUT at the deadline. */
+/* 0, or an errno; ETIMEDOUT at the deadline. */
 static int try_connect(const struct addrinfo *a, int64_t deadline)
 {
     int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -145,8 +145,8 @@ static leat_status get_status(leat_channel *c, int64_t deadline, Leat__GetStatus
     return s;
 }
 
-/* Takes s: why a task whose port is open did not answer. */
-static void no_answer(leat_probe *p, leat_status s)
+/* The port is open, but GetStatus failed with s. Takes s. */
+static void no_reply(leat_probe *p, leat_status s)
 {
     leat_code code = leat_status_code(s);
     const char *said = leat_status_message(s);
@@ -169,7 +169,7 @@ static void no_answer(leat_probe *p, leat_status s)
     leat_status_free(s);
 }
 
-/* Who it says it is: the devices' names tell. */
+/* Compares the job and task in the names of the devices with those of the cluster. */
 static void check_identity(leat_probe *p, const Leat__GetStatusResponse *r)
 {
     leat_device_name d;
@@ -191,7 +191,7 @@ static void note_kind(leat_probe *p, const Leat__GetStatusResponse *r)
         snprintf(p->version, sizeof(p->version), "%.31s", r->leat->release);
 }
 
-static void ask(leat_probe *p, const probing *all, int64_t deadline)
+static void probe_task(leat_probe *p, const probing *all, int64_t deadline)
 {
     char peer[128];
     snprintf(peer, sizeof(peer), "/job:%s/task:%d", p->job, p->task);
@@ -218,7 +218,7 @@ static void ask(leat_probe *p, const probing *all, int64_t deadline)
     }
     leat_channel_free(c);
     if (s)
-        no_answer(p, s);
+        no_reply(p, s);
     else if (p->reach == LEAT_REACH_OK && fabs(p->clock_ahead) > CLOCK_LIMIT + p->round_trip)
         problem(p, LEAT_REACH_WRONG, "its clock is %.1f s %s ours: run NTP on both hosts",
                 fabs(p->clock_ahead), p->clock_ahead > 0 ? "ahead of" : "behind");
@@ -231,12 +231,13 @@ static void *probe_some(void *arg)
         leat_probe *p = &all->probes[i];
         int64_t deadline = clock_ns(CLOCK_MONOTONIC) + all->timeout_ms * 1000000;
         if (p->reach == LEAT_REACH_OK && port_open(p, deadline, all->timeout_ms))
-            ask(p, all, deadline);
+            probe_task(p, all, deadline);
     }
     return NULL;
 }
 
-/* Two tasks cannot have one address; asking would only show that one of them is not there. */
+/* Two tasks with one address are a mistake in the cluster; checks of the tasks would only show that
+ * one of them is not there. */
 static void check_twice(leat_probe *probes, int n)
 {
     for (int i = 0; i < n; i++)

@@ -1,5 +1,5 @@
-/* remote.c -- a client's side of MasterService. The graph is sent when the session is opened; nodes
- * that were added later are sent before the next run. */
+/* remote.c -- a session on a server, by calls of its MasterService. The graph is sent when the
+ * session is opened; nodes that were added later are sent before the next run. */
 #include "cluster/remote.h"
 
 #include <inttypes.h>
@@ -23,7 +23,7 @@ typedef struct remote {
     char *handle;
     leat_cancellation *opening; /* cancels the call that opens the session; NULL afterwards */
     pthread_mutex_t grow;       /* guards what follows; held while the graph is extended */
-    int sent;                   /* nodes of the graph that the server has */
+    int sent;                   /* number of nodes that the server has */
     int64_t version;
 } remote;
 
@@ -182,7 +182,7 @@ static leat_status take_tensor(run_call *k, const char *name, leat_tensor *t)
             used = true;
         }
     }
-    LEAT_REQUIRE(used, DATA_LOSS, "The server sends a tensor that nobody asked for");
+    LEAT_REQUIRE(used, DATA_LOSS, "The server sent a tensor that the run does not fetch");
     return NULL;
 }
 
@@ -194,7 +194,7 @@ static leat_status take_response(run_call *k, const leat_run_step_response *r)
         LEAT_TRY(read_metadata(k->trace, &r->metadata));
     LEAT_TRY(leat_carried_error(r->status_code, "", r->status_error_message));
     for (int i = 0; i < k->fetches->n; i++)
-        LEAT_REQUIRE(k->fetched[i], DATA_LOSS, "The server does not send %s:%d",
+        LEAT_REQUIRE(k->fetched[i], DATA_LOSS, "The server did not send the fetch %s:%d",
                      k->fetches->v[i].x.node->name, k->fetches->v[i].x.index);
     return NULL;
 }
@@ -376,11 +376,12 @@ static void close_remote(leat_session *s)
         size_t n;
         Leat__CloseSessionRequest q = LEAT__CLOSE_SESSION_REQUEST__INIT;
         q.session_handle = r->handle;
-        leat_put_fields(&o.text, &q);
         leat_call_options c = {.deadline_ns = deadline_of(CLOSE_MS)};
-        leat_status status =
-            leat_channel_call_wait(r->channel, LEAT_METHOD_CLOSE_SESSION, &o, &c, &reply, &n);
-        leat_status_free(status); /* a server that has gone has no session any more */
+        leat_status status = leat_put_fields(&o.text, LEAT_METHOD_CLOSE_SESSION, &q);
+        if (!status)
+            status =
+                leat_channel_call_wait(r->channel, LEAT_METHOD_CLOSE_SESSION, &o, &c, &reply, &n);
+        leat_status_free(status); /* a server that cannot be reached closes the session itself */
         free(reply);
     }
     leat_channel_free(r->channel);

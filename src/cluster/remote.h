@@ -1,4 +1,4 @@
-/* remote.h -- sessions whose master is a server elsewhere. */
+/* remote.h -- sessions whose master is a server in another process. */
 #ifndef LEAT_CLUSTER_REMOTE_H
 #define LEAT_CLUSTER_REMOTE_H
 

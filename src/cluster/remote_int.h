@@ -1,5 +1,5 @@
-/* remote_int.h -- what remote.c, a client's session on a server elsewhere, sends before steps:
- * remote_request.c makes these messages. */
+/* remote_int.h -- the requests that remote.c, a client's session on a server, sends before it runs
+ * steps. remote_request.c makes them. */
 #ifndef LEAT_CLUSTER_REMOTE_INT_H
 #define LEAT_CLUSTER_REMOTE_INT_H
 

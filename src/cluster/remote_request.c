@@ -1,10 +1,11 @@
-/* remote_request.c -- what a client sends a master before it runs steps: a graph, what was added to
- * it since, the names of a partial run. */
+/* remote_request.c -- the requests that a client sends to a master before steps: the graph, nodes
+ * that were added to it, the names of a partial run. */
 #include "cluster/remote_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cluster/messages/methods.h"
 #include "cluster/tensor_wire.h"
 #include "core/alloc.h"
 #include "graph/graphdef.h"
@@ -27,7 +28,7 @@ static void part_release(graph_part *p)
     leat_proto_free(p->def.library);
 }
 
-/* To be released after a failure, too. */
+/* part_release must follow, also after a failure. */
 static leat_status part_init(graph_part *p, const leat_graph *g, int first, int end)
 {
     enum { PRODUCER = 134 }; /* the version of GraphDef that TensorFlow 1.15 writes */
@@ -105,7 +106,7 @@ leat_status leat_remote_put_create_session(leat_strbuf *b, leat_graph *g,
     request.config = &config.proto;
     request.target = (char *)o->target;
     if (!s)
-        s = leat_proto_pack(&request, b);
+        s = leat_put_fields(b, LEAT_METHOD_CREATE_SESSION, &request);
     part_release(&part);
     return s;
 }
@@ -123,7 +124,7 @@ leat_status leat_remote_put_extend_session(leat_strbuf *b, leat_graph *g, int fi
         return NULL;
     request->graph_def = &part.def;
     if (!s)
-        s = leat_proto_pack(request, b);
+        s = leat_put_fields(b, LEAT_METHOD_EXTEND_SESSION, request);
     request->graph_def = NULL;
     part_release(&part);
     return s;
@@ -171,7 +172,7 @@ leat_status leat_remote_put_partial_setup(leat_strbuf *b, char *handle, const le
     request.n_fetch = (size_t)q->n_fetches;
     request.target = targets;
     if (!s)
-        leat_put_fields(b, &request);
+        s = leat_put_fields(b, LEAT_METHOD_PARTIAL_RUN_SETUP, &request);
     for (int i = 0; i < n; i++)
         free(names[i]);
     free(names);

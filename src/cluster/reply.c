@@ -1,4 +1,4 @@
-/* reply.c -- messages of the services to and from bytes. */
+/* reply.c -- requests and replies of the services that are messages of protobuf-c. */
 #include <stdlib.h>
 
 #include "cluster/worker.h"

@@ -6,13 +6,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "cluster/tensor_wire.h"
 #include "core/alloc.h"
 #include "proto/cluster.pb-c.h"
 #include "proto/wire.h"
 
-/* Beyond this many steps and devices nobody seems to fetch the log, and all of it is dropped, as in
- * TensorFlow. */
+/* With more steps and devices than this the log is taken to be forgotten, and all of it is dropped,
+ * as in TensorFlow. */
 enum { ROWS_MAX = 1024 };
 
 /* What one device received in one step. */
@@ -39,7 +38,7 @@ void leat_rpc_log_turn(leat_rpc_log *l, bool on)
 {
     pthread_mutex_lock(&l->lock);
     int n = atomic_load(&l->wanted) + (on ? 1 : -1);
-    atomic_store(&l->wanted, n > 0 ? n : 0); /* a master may turn it off twice */
+    atomic_store(&l->wanted, n > 0 ? n : 0); /* a master may turn the log off twice */
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -74,6 +73,12 @@ void leat_rpc_log_clear(leat_rpc_log *l)
     pthread_mutex_unlock(&l->lock);
 }
 
+/* A row that is too large for a message is left out. */
+static void put_stats(rows *r, const Leat__DeviceStepStats *stats)
+{
+    leat_status_free(leat_proto_pack(stats, &r->stats));
+}
+
 static rows *find(leat_rpc_log *l, int64_t step, const char *device, size_t n)
 {
     for (rows *r = l->rows; r; r = r->next)
@@ -86,7 +91,7 @@ static rows *find(leat_rpc_log *l, int64_t step, const char *device, size_t n)
     r->device = leat_xstrndup(device, n);
     Leat__DeviceStepStats stats = LEAT__DEVICE_STEP_STATS__INIT;
     stats.device = r->device;
-    leat_put_fields(&r->stats, &stats);
+    put_stats(r, &stats);
     r->next = l->rows;
     l->rows = r;
     l->n_rows++;
@@ -109,8 +114,8 @@ static void put_label(leat_strbuf *b, const char *const part[5], const size_t n[
                        (int)n[2], part[2]);
 }
 
-/* Adds a row to the rows of a step and a device. The bytes of messages of one type, one behind the
- * other, are the message with the rows of all. */
+/* Adds a row to the rows of a step and a device. In protobuf's format the bytes of two messages,
+ * one after the other, are a message with the rows of both. */
 static void add_row(leat_rpc_log *l, int64_t step, const char *device, size_t n,
                     Leat__NodeExecStats *row)
 {
@@ -118,7 +123,7 @@ static void add_row(leat_rpc_log *l, int64_t step, const char *device, size_t n,
     stats.node_stats = &row;
     stats.n_node_stats = 1;
     pthread_mutex_lock(&l->lock);
-    leat_put_fields(&find(l, step, device, n)->stats, &stats);
+    put_stats(find(l, step, device, n), &stats);
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -155,7 +160,7 @@ void leat_rpc_log_add(leat_rpc_log *l, int64_t step, const char *key, int64_t by
     leat_strbuf_release(&label);
 }
 
-/* Takes the rows of a step off the log, linked. */
+/* Removes the rows of a step from the log, and gives them, linked. */
 static rows *take_off(leat_rpc_log *l, int64_t step, int *n_out)
 {
     rows *taken = NULL;

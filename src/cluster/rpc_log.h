@@ -1,7 +1,9 @@
-/* rpc_log.h -- which tensors a task fetched from others, and when, for WorkerService's Logging.
+/* rpc_log.h -- a log of the tensors that a task has fetched from other tasks, for WorkerService's
+ * method Logging.
  *
  * A master that traces a step turns the log on, runs the step, and fetches the rows of the step,
- * which are as TensorFlow's worker writes them. While no master has turned it on nothing is kept.
+ * which are as TensorFlow's worker writes them. While no master has turned the log on, no rows are
+ * added.
  */
 #ifndef LEAT_CLUSTER_RPC_LOG_H
 #define LEAT_CLUSTER_RPC_LOG_H
@@ -15,7 +17,7 @@
 #include "core/strbuf.h"
 
 typedef struct leat_rpc_log {
-    atomic_int wanted;    /* masters that have turned it on, and not off */
+    atomic_int wanted;    /* number of masters that have turned the log on, and not off */
     pthread_mutex_t lock; /* guards what follows */
     struct leat_rpc_rows *rows;
     int n_rows;
@@ -29,7 +31,7 @@ static inline bool leat_rpc_log_on(const leat_rpc_log *l)
     return atomic_load_explicit(&((leat_rpc_log *)l)->wanted, memory_order_relaxed) > 0;
 }
 int64_t leat_rpc_log_now(void); /* microseconds, CLOCK_REALTIME */
-/* key: of the rendezvous; start and end: from leat_rpc_log_now. */
+/* Adds a row. key: the rendezvous key of the tensor; start and end: from leat_rpc_log_now. */
 void leat_rpc_log_add(leat_rpc_log *l, int64_t step, const char *key, int64_t bytes, int64_t start,
                       int64_t end);
 /* Adds the rows of a step, a LabeledStepStats, to a LoggingResponse, and drops them. */

@@ -15,6 +15,7 @@
 #include "cluster/messages/methods.h"
 #include "cluster/service.h"
 #include "core/alloc.h"
+#include "core/cond.h"
 #include "core/log.h"
 #include "proto/wire.h"
 #include "runtime/session_int.h"
@@ -93,22 +94,19 @@ static void say_done(leat_server *s)
     leat_pending_call *q = leat_new_array(leat_pending_call, leat_peers_count(s->peers) + 1);
     Leat__DoneRequest request = LEAT__DONE_REQUEST__INIT;
     request.task = (char *)leat_worker_task(s->worker);
-    for (int i = 0; i < leat_peers_count(s->peers); i++) {
+    leat_status status = NULL;
+    for (int i = 0; i < leat_peers_count(s->peers) && !status; i++) {
         leat_peer *p = leat_peers_at(s->peers, i);
         if (strcmp(p->job, s->job) == 0 || !p->is_leat)
             continue; /* TensorFlow's tasks never end */
         q[n].peer = p;
-        leat_put_fields(&q[n++].request.text, &request);
+        status = leat_put_fields(&q[n++].request.text, LEAT_METHOD_DONE, &request);
     }
-    leat_status status =
-        leat_call_many(q, n, LEAT_METHOD_DONE, "Done",
-                       leat_now_ns() + INT64_C(1000000000) * SAY_SECONDS, false, NULL);
+    if (!status)
+        status = leat_call_many(q, n, LEAT_METHOD_DONE, "Done",
+                                leat_now_ns() + INT64_C(1000000000) * SAY_SECONDS, false, NULL);
     leat_status_free(status); /* who is not there need not know */
-    for (int i = 0; i < n; i++) {
-        leat_status_free(q[i].status);
-        free(q[i].reply);
-    }
-    free(q);
+    leat_pending_calls_free(q, n);
 }
 
 /* How many tasks of other jobs are not done; none of them, if nobody is. */
@@ -221,7 +219,7 @@ leat_status leat_server_start(const leat_cluster *c, const char *job, int task,
     snprintf(s->job, sizeof(s->job), "%s", job);
     s->task = task;
     pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->changed, NULL);
+    leat_cond_init(&s->changed);
     leat_status status = start(s);
     if (status) {
         leat_server_free(s);
@@ -254,10 +252,8 @@ leat_status leat_server_join(leat_server *s)
     bool some_done;
     pthread_mutex_lock(&s->lock);
     while (!s->stopping && (left(s, &some_done) || !some_done)) {
-        struct timespec t;
-        clock_gettime(CLOCK_REALTIME, &t);
-        t.tv_sec += PROBE_SECONDS;
-        if (pthread_cond_timedwait(&s->changed, &s->lock, &t) && some_done)
+        int64_t until = leat_now_ns() + INT64_C(1000000000) * PROBE_SECONDS;
+        if (!leat_cond_wait_until(&s->changed, &s->lock, until) && some_done)
             probe(s, silent_since);
     }
     while (s->stopping && !s->stopped)

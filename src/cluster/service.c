@@ -137,14 +137,14 @@ void leat_service_free(leat_service *s)
 
 /* ---- Opening ---- */
 
-/* device_count: as many devices of each kind as a client wants at most. */
+/* Reads device_count: the most devices of each kind that the client wants. */
 static int read_counts(const Leat__ConfigProto *config, leat_device_count *out)
 {
     int n = 0;
     for (size_t i = 0; i < config->n_device_count && n < LEAT_DEVICE_COUNTS; i++) {
         const Leat__ConfigProto__DeviceCountEntry *e = config->device_count[i];
         if (strlen(e->key) >= sizeof(out->type))
-            continue; /* no device is of such a kind */
+            continue; /* no kind has such a name */
         leat_device_count *c = &out[n++];
         for (size_t k = 0; k <= strlen(e->key); k++)
             c->type[k] = (char)toupper((unsigned char)e->key[k]);
@@ -177,9 +177,10 @@ static leat_status open_session(leat_service *s, leat_client *c, const Leat__Con
 static leat_status make_client(leat_service *s, const Leat__CreateSessionRequest *q,
                                leat_client **out)
 {
-    LEAT_REQUIRE(leat_service_sessions(s) < s->max_sessions, RESOURCE_EXHAUSTED,
-                 "%s has %d sessions, as many as it takes: close some, or start it with more",
-                 leat_worker_task(s->worker), s->max_sessions);
+    LEAT_REQUIRE(
+        leat_service_sessions(s) < s->max_sessions, RESOURCE_EXHAUSTED,
+        "%s has %d sessions, which is its limit: close some, or start it with a higher limit",
+        leat_worker_task(s->worker), s->max_sessions);
     leat_client *c = leat_new(leat_client);
     atomic_init(&c->refs, 1);
     pthread_rwlock_init(&c->use, NULL);
@@ -282,7 +283,7 @@ static void list_devices(leat_service *s, leat_server_call *a, const leat_incomi
         r.n_local_device = (size_t)own;
         r.remote_device = (Leat__DeviceAttributes **)v + own;
         r.n_remote_device = (size_t)(n - own);
-        leat_put_fields(&o.text, &r);
+        status = leat_put_fields(&o.text, LEAT_METHOD_LIST_DEVICES, &r);
         leat_client_leave(c);
     }
     if (c)
@@ -295,14 +296,12 @@ static void clear_far(leat_peers *peers, const char *own, const Leat__ResetReque
 {
     for (int i = 0; i < leat_peers_count(peers); i++) {
         leat_peer *p = leat_peers_at(peers, i);
-        leat_outgoing o = {0};
         if (strcmp(p->name, own) == 0)
             continue;
         Leat__CleanupAllRequest all = LEAT__CLEANUP_ALL_REQUEST__INIT;
         all.container = q->container;
         all.n_container = q->n_container;
-        leat_put_fields(&o.text, &all);
-        leat_peer_notify(p, LEAT_METHOD_CLEANUP_ALL, &o);
+        leat_peer_notify(p, LEAT_METHOD_CLEANUP_ALL, &all);
     }
 }
 

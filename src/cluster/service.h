@@ -10,7 +10,7 @@ typedef struct leat_service leat_service;
 leat_service *leat_service_new(leat_worker *w, leat_peers *peers, int max_sessions);
 void leat_service_free(leat_service *s); /* closes all sessions */
 int leat_service_sessions(leat_service *s);
-/* Steps under way end with CANCELLED; sessions are closed. */
+/* Cancels the steps under way, and closes all sessions. */
 void leat_service_close_all(leat_service *s);
 /* True if the method is one of MasterService; the reply is then sent before this returns. */
 bool leat_service_serve(leat_service *s, leat_server_call *a, const char *method,

@@ -26,12 +26,12 @@ typedef struct leat_client {
     int64_t next_callable, next_partial;
 } leat_client;
 
-/* What a run feeds, fetches and runs, by names that belong to the message they came in. */
+/* The feeds, fetches and targets of a run, by names that belong to the request. */
 typedef struct leat_run_names {
     char *const *feeds, *const *fetches, *const *targets;
     int n_feeds, n_fetches, n_targets;
     leat_tensor *const *fed; /* one for each feed; NULL before a run */
-    leat_out *outs; /* feeds, then fetches, then targets: leat_run_names_resolve makes them */
+    leat_out *outs;          /* feeds, then fetches, then targets; set by leat_run_names_resolve */
 } leat_run_names;
 void leat_run_names_release(leat_run_names *a);
 /* Makes outs; NOT_FOUND, in TensorFlow's words, for a name that the graph does not have. */
@@ -41,7 +41,7 @@ leat_status leat_run_names_resolve(const leat_client *c, leat_run_names *a) LEAT
 leat_status leat_service_find(leat_service *s, const char *handle,
                               leat_client **out) LEAT_MUST_CHECK;
 void leat_client_unref(leat_client *c);
-/* The session may be used until leat_client_leave; CANCELLED once it is closed. */
+/* Lets the caller use c->session until leat_client_leave. CANCELLED once the session is closed. */
 leat_status leat_client_enter(leat_client *c) LEAT_MUST_CHECK;
 void leat_client_leave(leat_client *c);
 /* A call of RunStep or RunCallable. */
@@ -51,7 +51,8 @@ typedef struct leat_step_call {
     const Leat__RunOptions *options; /* NULL: none */
     leat_cancellation *cancellation; /* lives until the reply was sent */
 } leat_step_call;
-/* Cancels the step if the caller goes away. To be released after the reply. */
+/* Makes the cancellation, which is cancelled when the call's client is lost. To be released after
+ * the reply. */
 leat_step_call leat_step_call_of(leat_server_call *a);
 void leat_step_call_release(leat_step_call *k);
 /* Runs a step. Gives fetched[i]; adds the RunMetadata, if the options want one, to *metadata. */

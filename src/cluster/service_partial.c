@@ -13,8 +13,8 @@
 
 typedef struct leat_client_partial {
     leat_partial *run;
-    int n_left; /* feeds and fetches that no call has had yet */
-    int refs;   /* the client's, and one of each call that runs it; guarded by the client's lock */
+    int n_left; /* number of feeds and fetches that no call has named yet */
+    int refs;   /* one of the client, one of each call that runs it; guarded by the client's lock */
 } client_partial;
 
 static void partial_unref(leat_client *c, client_partial *p)
@@ -127,7 +127,7 @@ void leat_client_partials_free(leat_client *c)
 
 typedef struct leat_callable {
     leat_run_names names;           /* the strings belong to options */
-    Leat__CallableOptions *options; /* of the request that made it */
+    Leat__CallableOptions *options; /* from the request MakeCallable */
 } callable;
 
 static void callable_free(callable *k)

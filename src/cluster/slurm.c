@@ -1,9 +1,10 @@
-/* slurm.c -- a cluster from what Slurm tells the tasks of a step, and which way the environment has
- * a cluster at all.
+/* slurm.c -- a cluster from Slurm's environment variables, and leat_cluster_from_env, which chooses
+ * between these and TF_CONFIG.
  *
- * As TensorFlow's SlurmClusterResolver: hosts in Slurm's order, on each of them so many tasks, at
- * the base port and those behind it; jobs by name take so many of that list as they have tasks. The
- * variables are those of the step (srun), which may use less than the whole allocation.
+ * As TensorFlow's SlurmClusterResolver does it: the list of tasks has the hosts in Slurm's order,
+ * with each host's tasks at the base port and the ports after it; jobs, sorted by name, take their
+ * tasks from that list in turn. The variables are those of the step (srun), which may use less than
+ * the whole allocation.
  */
 #include "cluster_spec.h"
 
@@ -46,7 +47,8 @@ static bool digits(const char **p, long *value, int *width)
     return *width > 0 && *width < 10;
 }
 
-/* All hosts that begin with head and go on as p says, up to the comma or the end. */
+/* Adds all hosts that the pattern at p, up to a comma or the end, stands for, with `head` before
+ * it. */
 static leat_status expand(hosts *h, const char *text, const char *head, const char *p)
 {
     size_t plain = strcspn(p, "[],");
@@ -62,7 +64,7 @@ static leat_status expand(hosts *h, const char *text, const char *head, const ch
         return NULL;
     }
     const char *close = strchr(p + plain, ']'), *q = p + plain + 1;
-    if (!close || strlen(head) + plain > 255) /* which also bounds how deep this goes */
+    if (!close || strlen(head) + plain > 255) /* this also limits the depth of the recursion */
         return no_hosts(text, p + plain);
     for (leat_status s = NULL; q <= close; q++) {
         const char *at = q;
@@ -86,7 +88,7 @@ static leat_status expand(hosts *h, const char *text, const char *head, const ch
     return NULL;
 }
 
-/* Behind the host that begins at p: its comma outside brackets, or the end. */
+/* The end of the host that begins at p: a comma outside of brackets, or the end of the text. */
 static const char *host_end(const char *p)
 {
     for (int depth = 0; *p && (depth || *p != ','); p++)
@@ -159,12 +161,12 @@ static leat_status number(const char *name, int least, int *out)
     return NULL;
 }
 
-/* What Slurm says of the step. */
+/* A step, from Slurm's environment variables. */
 typedef struct step {
     int rank, tasks;
     char **hosts;
     int n_hosts;
-    int *counts; /* of tasks, a host each */
+    int *counts; /* number of tasks of each host */
     int n_counts;
 } step;
 
@@ -200,8 +202,8 @@ static leat_status step_read(step *st)
     return NULL;
 }
 
-/* Which host, and the how manieth there, each task is: one host after the other, or, with
- * `srun --distribution cyclic`, round and round. */
+/* For each task its host, and its number on that host: hosts are filled one after the other, or,
+ * with `srun --distribution cyclic`, in turn. */
 static leat_status place_tasks(const step *st, int *host_of, int *offset_of)
 {
     const char *way = getenv("SLURM_DISTRIBUTION");

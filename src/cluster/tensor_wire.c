@@ -11,7 +11,7 @@
 #include "proto/tensor_codec.h"
 #include "proto/wire.h"
 
-enum { INLINE_BYTES = 2048 }; /* smaller tensors are copied: cheaper than a piece of their own */
+enum { INLINE_BYTES = 2048 }; /* smaller tensors are copied into the text: cheaper than a piece */
 
 /* ---- Writing ---- */
 
@@ -42,8 +42,7 @@ static size_t shape_size(const leat_shape *shape)
     return n;
 }
 
-/* Everything of a TensorProto before its content: dtype, shape, and the content's tag and length.
- */
+/* The bytes of a TensorProto before its content: dtype, shape, and the content's tag and length. */
 static size_t tensor_head_size(const leat_tensor *t)
 {
     size_t shape = shape_size(&t->shape), content = leat_tensor_bytes(t);
@@ -78,7 +77,7 @@ static leat_status managed_head(leat_strbuf *b, const leat_tensor *t)
 static leat_status put(leat_outgoing *o, int field, const char *name, leat_tensor *t)
 {
     LEAT_REQUIRE(!leat_tensor_memory(t), INTERNAL,
-                 "A tensor in the memory of %s is to be sent: nobody has copied it to the host's",
+                 "A tensor in the memory of %s cannot be sent: it was not copied to the host's",
                  leat_tensor_memory(t)->name);
     leat_strbuf packed = {0}, *b = &o->text;
     bool managed = leat_dtype_managed(t->dtype);
@@ -155,8 +154,8 @@ static bool plain_shape(const leat_wire_field *field, leat_shape *shape)
     return whole;
 }
 
-/* The bytes at the cursor as a tensor: right where they are if they may stay there, are aligned,
- * and are a good part of the memory that they then keep. */
+/* The bytes at the cursor as a tensor: without a copy if the slice has an owner, the bytes are
+ * aligned, and they are a good part of the memory that the tensor then keeps alive. */
 static leat_status content_tensor(leat_cursor *c, leat_dtype t, const leat_shape *shape,
                                   leat_tensor **out)
 {
@@ -178,9 +177,9 @@ static leat_status content_tensor(leat_cursor *c, leat_dtype t, const leat_shape
     return s;
 }
 
-/* Numbers in tensor_content, behind dtype and shape, as all senders write them, are copied straight
- * into the tensor. Sets *out only if it was that; whatever else is there, or is wrong, is left to
- * the general decoder. */
+/* Decodes a TensorProto of dtype, shape and tensor_content in this order, as all senders write it,
+ * straight into the tensor. Leaves *out unset for all other messages, good or bad: the general
+ * decoder reads them. */
 static leat_status fast_tensor(const leat_wire_field *field, leat_tensor **out)
 {
     leat_cursor c = field->sub;

@@ -11,15 +11,17 @@
 /* ---- Writing fields ---- */
 void leat_put_varint(leat_strbuf *b, uint64_t v);
 void leat_put_tag(leat_strbuf *b, int field, int wire_type);
-void leat_put_int(leat_strbuf *b, int field, int64_t v); /* left out if 0 */
+void leat_put_int(leat_strbuf *b, int field, int64_t v); /* 0 is left out */
 void leat_put_fixed64(leat_strbuf *b, int field, uint64_t v);
-void leat_put_length(leat_strbuf *b, int field, size_t n); /* tag and length of n bytes to come */
+void leat_put_length(leat_strbuf *b, int field, size_t n); /* tag and length; n bytes follow */
 void leat_put_bytes(leat_strbuf *b, int field, const void *bytes, size_t n);
-void leat_put_text(leat_strbuf *b, int field, const char *s); /* left out if NULL or "" */
-/* All fields of a message of protobuf-c that cannot come near the limit of 2 GB: handles, numbers,
- * names of tasks, no graph. */
-void leat_put_fields(leat_strbuf *b, const void *message);
-void leat_put_message(leat_strbuf *b, int field, const void *message); /* the same, as a field */
+void leat_put_text(leat_strbuf *b, int field, const char *s); /* NULL and "" are left out */
+/* All fields of a message of protobuf-c that a call of `method` sends. RESOURCE_EXHAUSTED, which
+ * names the method and the size, for a message beyond 2 GB. */
+leat_status leat_put_fields(leat_strbuf *b, const char *method,
+                            const void *message) LEAT_MUST_CHECK;
+/* A message of protobuf-c that holds only numbers, as a field. */
+void leat_put_message(leat_strbuf *b, int field, const void *message);
 /* A TensorProto as a field. */
 leat_status leat_put_tensor(leat_outgoing *o, int field, leat_tensor *t) LEAT_MUST_CHECK;
 /* A NamedTensorProto as a field. */
@@ -29,16 +31,21 @@ leat_status leat_put_named(leat_outgoing *o, int field, const char *name,
 /* ---- Reading fields ---- */
 typedef struct leat_wire_field {
     int number, type;
-    uint64_t value;  /* a number; of WIRE_BYTES the length */
-    leat_cursor sub; /* of WIRE_BYTES: the bytes */
+    uint64_t value;  /* the number; for WIRE_BYTES the length */
+    leat_cursor sub; /* for WIRE_BYTES the bytes */
 } leat_wire_field;
 /* Reads the next field. False at the end, or with *s set where the bytes are no message. */
 bool leat_next_field(leat_cursor *c, leat_wire_field *f, leat_status *s);
+/* Stores a field in the struct of a message. Fields that it does not know it passes over. */
+typedef leat_status (*leat_read_field_fn)(void *message, const leat_wire_field *f);
+/* Calls read_field with every field of a message, up to the first error. */
+leat_status leat_decode(const leat_incoming *in, leat_read_field_fn read_field,
+                        void *message) LEAT_MUST_CHECK;
 /* A string field; gives memory to be freed with free(). */
 leat_status leat_get_text(const leat_wire_field *f, char **out) LEAT_MUST_CHECK;
 /* The same for a field that is there once: of several the last one counts. Frees *out first. */
 leat_status leat_replace_text(const leat_wire_field *f, char **out) LEAT_MUST_CHECK;
-leat_status leat_no_number(const leat_wire_field *f) LEAT_MUST_CHECK; /* DATA_LOSS, in words */
+leat_status leat_no_number(const leat_wire_field *f) LEAT_MUST_CHECK; /* gives DATA_LOSS */
 static inline leat_status leat_get_int(const leat_wire_field *f, int64_t *out)
 {
     if (f->type != WIRE_VARINT)
@@ -53,14 +60,15 @@ static inline leat_status leat_get_bool(const leat_wire_field *f, bool *out)
     *out = f->value != 0;
     return NULL;
 }
-/* A message inside this one, not decoded. */
+/* A field that is a message, not decoded. */
 leat_status leat_get_part(const leat_wire_field *f, leat_cursor *out) LEAT_MUST_CHECK;
 leat_status leat_get_tensor(const leat_wire_field *f, leat_tensor **out) LEAT_MUST_CHECK;
 leat_status leat_get_named(const leat_wire_field *f, char **name_out,
                            leat_tensor **out) LEAT_MUST_CHECK;
-/* An error that a response carries in fields of its own; message NULL: "". OK for code 0. */
+/* The status that a response carries in its fields; message may be NULL. OK for code 0. */
 leat_status leat_carried_error(int64_t code, const char *from, const char *message) LEAT_MUST_CHECK;
-/* A message of a type of ours: LEAT_GET(run_options, &f.sub, &o); free with leat_proto_free. */
+/* Decodes a message of a type in src/proto: LEAT_GET(run_options, &f.sub, &o). Free with
+ * leat_proto_free. */
 leat_status leat_get_message(const ProtobufCMessageDescriptor *d, const leat_cursor *sub,
                              ProtobufCMessage **out) LEAT_MUST_CHECK;
 #define LEAT_GET(type, sub, out)                                                                   \

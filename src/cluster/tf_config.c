@@ -3,8 +3,8 @@
  *     {"cluster": {"ps": ["h:2222"], "worker": ["h:2223", "h:2224"]},
  *      "task": {"type": "worker", "index": 1}}
  *
- * Kubeflow's jobs that grow write "sparseCluster" instead: a worker is told of itself and of all ps
- * tasks, a ps task of itself alone, as the only entry of its list, whatever its index is.
+ * Kubeflow's elastic jobs write "sparseCluster" instead: a worker's has the worker itself and all
+ * ps tasks, a ps task's has that task alone, as the only entry of its list, whatever its index is.
  */
 #include "cluster_spec.h"
 
@@ -86,8 +86,8 @@ static leat_status read_task(const leat_json *task, char job_out[64], int *task_
     return NULL;
 }
 
-/* The task must be one of the cluster's; but an evaluator never is, and a task without a type is
- * whatever its flags say. */
+/* The task must be one of the cluster's. An evaluator never is; a task without a type gets its job
+ * from flags. */
 static leat_status check_task(const leat_cluster *c, const char *job, int task)
 {
     if (!*job || strcmp(job, "evaluator") == 0)
@@ -113,7 +113,7 @@ static leat_status read_config(const leat_json *config, leat_cluster *c, char jo
                  AT(jobs), jobs->key, leat_json_kind_name(jobs));
     LEAT_TRY(read_task(leat_json_get(config, "task"), job_out, task_out));
     for (const leat_json *job = jobs ? jobs->first : NULL; job; job = job->next) {
-        /* It takes no part in training: a master that waited for it would wait for ever. */
+        /* An evaluator serves no calls: a master that waited for it would wait for ever. */
         if (strcmp(job->key, "evaluator") == 0)
             continue;
         bool self = jobs == sparse && strcmp(job->key, "ps") == 0 && strcmp(job_out, "ps") == 0;

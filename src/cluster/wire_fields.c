@@ -68,17 +68,23 @@ void leat_put_text(leat_strbuf *b, int field, const char *s)
         leat_put_bytes(b, field, s, strlen(s));
 }
 
-void leat_put_fields(leat_strbuf *b, const void *message)
+leat_status leat_put_fields(leat_strbuf *b, const char *method, const void *message)
 {
     leat_status s = leat_proto_pack(message, b);
-    assert(!s);
+    if (!s)
+        return NULL;
+    leat_status named =
+        leat_error(RESOURCE_EXHAUSTED, "%s: %s", strrchr(method, '/') + 1, leat_status_message(s));
     leat_status_free(s);
+    return named;
 }
 
 void leat_put_message(leat_strbuf *b, int field, const void *message)
 {
     leat_strbuf bytes = {0};
-    leat_put_fields(&bytes, message);
+    leat_status s = leat_proto_pack(message, &bytes);
+    assert(!s);
+    leat_status_free(s);
     leat_put_bytes(b, field, leat_strbuf_text(&bytes), bytes.n);
     leat_strbuf_release(&bytes);
 }
@@ -119,6 +125,17 @@ bool leat_next_field(leat_cursor *c, leat_wire_field *f, leat_status *s)
     return !*s;
 }
 
+leat_status leat_decode(const leat_incoming *in, leat_read_field_fn read_field, void *message)
+{
+    leat_cursor c = leat_cursor_of(in);
+    leat_wire_field f;
+    leat_status s;
+    while (leat_next_field(&c, &f, &s))
+        LEAT_TRY(read_field(message, &f));
+    return s;
+}
+
+/* Gives the bytes of a field as one string that free() frees, with a NUL behind them. */
 static leat_status flat(const leat_cursor *sub, char **out)
 {
     leat_cursor c = *sub;

@@ -1,10 +1,9 @@
 /* pool_blocking.c -- jobs that may block have threads of their own, one for each that is not done,
  * so that they never keep a worker. Idle ones end after some seconds. */
-#include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "core/alloc.h"
+#include "core/cond.h"
 #include "core/pool_int.h"
 
 enum { IDLE_S = 5 };
@@ -25,13 +24,11 @@ static void *blocking_main(void *arg)
         }
         if (p->blocking_stop)
             break;
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += IDLE_S;
+        int64_t until = leat_now_ns() + INT64_C(1000000000) * IDLE_S;
         p->blocking_idle++;
-        int rc = pthread_cond_timedwait(&p->blocking_cond, &p->blocking_lock, &until);
+        bool in_time = leat_cond_wait_until(&p->blocking_cond, &p->blocking_lock, until);
         p->blocking_idle--;
-        if (rc == ETIMEDOUT && p->blocking_jobs.n == 0)
+        if (!in_time && p->blocking_jobs.n == 0)
             break;
     }
     me->ended = true;

@@ -10,6 +10,7 @@
 
 #include "core/alloc.h"
 #include "core/bind.h"
+#include "core/cond.h"
 #include "core/later.h"
 #include "core/pool_int.h"
 #include "core/spin.h"
@@ -217,11 +218,7 @@ leat_pool *leat_pool_new(int n, const char *name)
     snprintf(p->name, sizeof p->name, "%s", name ? name : "leat");
     pthread_mutex_init(&p->start_lock, NULL);
     pthread_mutex_init(&p->blocking_lock, NULL);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&p->blocking_cond, &attr);
-    pthread_condattr_destroy(&attr);
+    leat_cond_init(&p->blocking_cond);
     for (int i = 0; i < p->workers; i++) {
         p->worker[i].pool = p;
         p->worker[i].index = i;

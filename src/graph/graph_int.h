@@ -1,4 +1,4 @@
-/* graph_int.h -- the internals of graphs, for the rooms that build, change and compile them.
+/* graph_int.h -- the internals of graphs, for the folders that build, change and compile them.
  *
  * 1. A node's id is its index in graph->nodes. Inputs of a node have smaller ids, except for the
  *    back edges of loops (NextIteration into Merge), which leat_node_set_input adds. Control inputs
@@ -106,7 +106,7 @@ struct leat_graph {
     int ctx_off;                   /* above 0: the code that adds a node sets its context itself */
     /* File NULL: none. Gradient nodes get the location of the call to leat_gradients. */
     leat_loc at_override;
-    leat_map extras; /* objects of other rooms by key: leat_graph_extra */
+    leat_map extras; /* objects of other folders by key: leat_graph_extra */
     int64_t seed;
     bool has_seed;
     int producer; /* GraphDef versions.producer */
@@ -144,7 +144,7 @@ leat_status leat_node_infer(leat_node *n) LEAT_MUST_CHECK;   /* runs the shape f
 leat_attr leat_attr_copy(leat_arena *a, const leat_attr *v); /* deep; shares tensors */
 void leat_attr_release(leat_attr *a);                        /* drops references to tensors */
 bool leat_attr_equal(const leat_attr *a, const leat_attr *b);
-/* An object of another room that lives as long as the graph; made on first use, zeroed, in the
+/* An object of another folder that lives as long as the graph; made on first use, zeroed, in the
  * arena. */
 void *leat_graph_extra(leat_graph *g, const char *key, size_t size);
 

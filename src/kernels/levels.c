@@ -1,12 +1,12 @@
 /* levels.c -- which of the CPU's kernels this process uses.
  *
- * The room cpu/ is compiled once for each level of LEAT_CPU_LEVELS in CMake: on x86-64 for any
+ * The folder cpu/ is compiled once for each level of LEAT_CPU_LEVELS in CMake: on x86-64 for any
  * processor, for those with AVX2 and FMA (x86-64-v3), and for those with AVX-512 (x86-64-v4). In
  * the library the symbols of a level are local to it but for its leat_cpu_kernels, so that no
  * function of one level calls one of another. The process takes the highest level that its
  * processor has, or the one that the environment's LEAT_CPU names.
  *
- * The whole room is compiled several times, not only the files with products and element-wise
+ * The whole folder is compiled several times, not only the files with products and element-wise
  * loops: those are 80 % of the machine code, and the other files would have to be kept from calling
  * them directly.
  */

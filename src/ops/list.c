@@ -1,4 +1,4 @@
-/* list.c -- every file of this room that defines ops, a line each in list.inc. */
+/* list.c -- every file of this folder that defines ops, a line each in list.inc. */
 #include <stddef.h>
 
 #include "graph/op_info.h"

@@ -1,5 +1,5 @@
 /* field.h -- access to the fields of protobuf-c's structs by their descriptors; for the readers and
- * writers of this room. */
+ * writers of this folder. */
 #ifndef LEAT_PROTO_FIELD_H
 #define LEAT_PROTO_FIELD_H
 

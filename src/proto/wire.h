@@ -32,8 +32,11 @@ leat_status leat_proto_unpack(const ProtobufCMessageDescriptor *d, const void *b
 
 void leat_proto_free(void *message); /* one from leat_proto_unpack; NULL does nothing */
 
-/* Adds the bytes of a message to out. Fields at their default are left out. */
+/* Adds the bytes of a message to out. Fields at their default are left out. INVALID_ARGUMENT for a
+ * message beyond leat_proto_pack_max bytes, RESOURCE_EXHAUSTED without memory for it. */
 leat_status leat_proto_pack(const void *message, leat_strbuf *out) LEAT_MUST_CHECK;
+
+extern size_t leat_proto_pack_max; /* LEAT_PROTO_MAX_SIZE; tests lower it */
 
 /* The same, as memory that free() frees. */
 leat_status leat_proto_bytes(const void *message, void **bytes_out,

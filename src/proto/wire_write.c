@@ -11,23 +11,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+size_t leat_proto_pack_max = LEAT_PROTO_MAX_SIZE;
+
 typedef struct writer {
+    /* NULL from where the message is beyond the limit or memory has run out: the bytes of the rest
+     * of the message are only counted. */
     uint8_t *buf;
-    size_t size, used; /* the last `used` bytes of buf are written */
+    size_t size; /* of buf */
+    size_t used; /* bytes of the message so far; the last `used` bytes of buf hold them */
 } writer;
+
+static void resize(writer *w, size_t size)
+{
+    uint8_t *buf = malloc(size);
+    if (buf)
+        memcpy(buf + size - w->used, w->buf + w->size - w->used, w->used);
+    free(w->buf);
+    w->buf = buf;
+    w->size = size;
+}
 
 static void put(writer *w, const void *bytes, size_t n)
 {
-    if (n > w->size - w->used) {
-        size_t size = w->size * 2 + n;
-        uint8_t *buf = leat_xmalloc(size);
-        memcpy(buf + size - w->used, w->buf + w->size - w->used, w->used);
-        free(w->buf);
-        w->buf = buf;
-        w->size = size;
-    }
+    if (w->buf && n > w->size - w->used)
+        resize(w, w->size * 2 + n);
     w->used += n;
-    if (n)
+    if (w->used > leat_proto_pack_max) {
+        free(w->buf);
+        w->buf = NULL;
+    }
+    if (w->buf && n)
         memcpy(w->buf + w->size - w->used, bytes, n);
 }
 
@@ -165,18 +178,20 @@ static void put_message(writer *w, const ProtobufCMessage *m)
 
 leat_status leat_proto_pack(const void *message, leat_strbuf *out)
 {
+    enum { FIRST_SIZE = 1024 };
     const ProtobufCMessage *m = message;
-    writer w = {.size = 1024};
-    w.buf = leat_xmalloc(w.size);
+    writer w = {.buf = leat_xmalloc(FIRST_SIZE), .size = FIRST_SIZE};
     put_message(&w, m);
-    bool fits = w.used <= LEAT_PROTO_MAX_SIZE;
-    if (fits)
+    if (w.buf)
         leat_strbuf_add(out, w.buf + w.size - w.used, w.used);
+    bool written = w.buf;
     free(w.buf);
-    LEAT_REQUIRE(fits, INVALID_ARGUMENT,
+    LEAT_REQUIRE(w.used <= leat_proto_pack_max, INVALID_ARGUMENT,
                  "Cannot serialize protocol buffer of type %s as the serialized size (%zu bytes) "
-                 "would be larger than the limit (%d bytes)",
-                 leat_proto_name(m->descriptor).s, w.used, LEAT_PROTO_MAX_SIZE);
+                 "would be larger than the limit (%zu bytes)",
+                 leat_proto_name(m->descriptor).s, w.used, leat_proto_pack_max);
+    LEAT_REQUIRE(written, RESOURCE_EXHAUSTED, "No memory to serialize %zu bytes of type %s", w.used,
+                 leat_proto_name(m->descriptor).s);
     return NULL;
 }
 

@@ -6,7 +6,7 @@
 #include "runtime/callable_int.h"
 #include "runtime/session_int.h"
 
-enum { MOST_NESTED = 32 }; /* calls that one thread starts inside each other */
+enum { MOST_NESTED = 32 }; /* nested calls that one thread starts */
 
 /* A call under way. */
 typedef struct call {
@@ -22,7 +22,7 @@ typedef struct call {
     leat_tensor *tensors[]; /* arguments, each a reference; then results */
 } call;
 
-static __thread int nested; /* calls that this thread is just starting */
+static __thread int nested; /* nested calls that this thread is starting */
 
 /* ---- Cancellation ---- */
 
@@ -36,7 +36,7 @@ static void call_cancelled(void *arg)
 {
     call *c = arg;
     leat_step_fail(c->step, leat_error(CANCELLED, "The call of function %s was cancelled",
-                                        c->callable->f.func->name));
+                                       c->callable->f.func->name));
 }
 
 /* ---- The end ---- */
@@ -57,7 +57,8 @@ static void ended(void *arg)
     for (int i = 0; s && i < c->n_results; i++)
         leat_tensor_unref(results[i]);
     atomic_fetch_sub_explicit(&c->callable->set->under_way, 1, memory_order_relaxed);
-    c->done(c->arg, s, s ? NULL : results, s ? 0 : c->n_results); /* the set may go now */
+    c->done(c->arg, s, s ? NULL : results,
+            s ? 0 : c->n_results); /* may free the set of callables */
     free(c);
 }
 
@@ -122,8 +123,8 @@ static void start(void *arg)
     nested--;
 }
 
-/* From here on the call may be cancelled, and is run whether it was or not: then its nodes do
- * nothing. */
+/* From here on the call is cancelled with its parent. A cancelled call is started all the same: its
+ * nodes do not run. */
 static void link(call *c)
 {
     c->on_parent = (leat_cancel){.fn = parent_cancelled, .arg = c};

@@ -193,7 +193,8 @@ static leat_status compile(leat_callable *c, leat_body *b, const char *const *ar
     return NULL;
 }
 
-/* The device of a handle that is passed, if it is not the one that nodes run on anyway. */
+/* The device of the resource that argument t is a handle of; NULL if t is no handle, or if that
+ * device is c->device. */
 static const char *arg_device(const leat_callable *c, const leat_tensor *t)
 {
     if (t->dtype != LEAT_RESOURCE || t->count != 1 || !*(leat_handle **)t->data)
@@ -256,7 +257,7 @@ leat_status leat_callable_plan(leat_callable *c, leat_tensor *const *args, leat_
 
 /* ---- Finding ---- */
 
-/* What tells callables of a set apart. */
+/* The key of a callable in by_text. */
 static leat_status key_of(const leat_func *f, bool gradient, const leat_device *device,
                           leat_strbuf *out)
 {
@@ -285,7 +286,7 @@ static leat_callable *add(leat_callables *s, const leat_func *f, bool gradient, 
     return c;
 }
 
-/* Reads the signature once; a function that has none that can be read fails each time. */
+/* Reads the signature once. If it cannot be read, this and all later calls fail. */
 static leat_status make_ready(leat_callable *c)
 {
     pthread_mutex_lock(&c->lock);

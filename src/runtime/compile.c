@@ -29,7 +29,7 @@ static leat_device *host_of(const leat_plan_options *o)
     return NULL;
 }
 
-/* What another task's kind has, if it is unknown here, is that task's to say. */
+/* True for kinds of devices that only other tasks have: these tasks check for kernels. */
 static bool has_kernel(const leat_node *n, const char *device_type)
 {
     const leat_kernel_def *def;
@@ -51,9 +51,9 @@ static bool may_wait(const leat_node *n, const char *device_type)
            def->flags & LEAT_KERNEL_BLOCKS;
 }
 
-/* Each part gets the functions that its nodes name: it may go to another task, and the graph that
- * has them may go. The parts of a function's body need none: their calls are made by a set that has
- * them already. */
+/* Each part gets the functions that its nodes name: it may be sent to another task, and may outlive
+ * the graph that has them. The parts of a function's body need none: the set of callables has them
+ * already. */
 static leat_status keep_functions(const leat_compile *c, const leat_plan_options *o,
                                   leat_graph **parts)
 {
@@ -72,7 +72,7 @@ static leat_status keep_functions(const leat_compile *c, const leat_plan_options
     return s;
 }
 
-/* Edges between memories, once it is known which device runs what. */
+/* Adds copies on edges between memories, now that every node has its device. */
 static leat_status insert_copies(const leat_plan_options *o, leat_graph **parts)
 {
     leat_status s = NULL;

@@ -3,7 +3,8 @@
  * 1. A kernel says where it wants each input and makes each output (places.c).
  * 2. Kernels that hand values on without looking at them take what comes. Those that hand values on
  *    to each other (the flow ops of a loop) agree: in the device's memory, if any value comes from
- *    there, else in the host's. So a counter of a loop that only the host reads stays with it.
+ *    there, else in the host's. So a loop's counter that only kernels on the host read stays in the
+ *    host's memory.
  * 3. A tensor that leaves this process leaves from the host's memory. A tensor that comes from
  *    another device is brought where it is wanted by its _Recv.
  * 4. An edge between different memories gets a copy, one for all users of an output. The copy of a
@@ -22,7 +23,7 @@ typedef struct copier {
     uint8_t **places;
     bool *on_device;    /* by node id: what it hands on is in the device's memory */
     leat_node **copies; /* by output: its copy in the other memory, or NULL */
-    int *first;         /* by node id: its first output among those */
+    int *first;         /* by node id: index of its first output in `copies` */
 } copier;
 
 static bool is_here(const char *device, leat_device *const *all, int n_all)
@@ -33,14 +34,14 @@ static bool is_here(const char *device, leat_device *const *all, int n_all)
     return false;
 }
 
-/* Who receives it is another process, or the client of a session. */
+/* Whether the receiver is another process, or the client of a session. */
 static bool leaves(const leat_node *send, leat_device *const *all, int n_all)
 {
     return leat_node_bool(send, "client_terminated") ||
            !is_here(leat_node_string(send, "recv_device"), all, n_all);
 }
 
-/* False if there is no kernel for some node: who binds it will say so. */
+/* False if some node has no kernel: leat_kernel_bind will give the error. */
 static bool find_places(copier *c, const leat_device *d, leat_device *const *all, int n_all)
 {
     for (int i = 0; i < c->n_nodes; i++) {
@@ -62,7 +63,7 @@ static bool find_places(copier *c, const leat_device *d, leat_device *const *all
     return true;
 }
 
-/* A tensor that nobody wants in the device's memory does not go there. */
+/* Tensors that no kernel wants in the device's memory are received into the host's. */
 static void receive_on_host(copier *c)
 {
     bool *wanted = leat_new_array(bool, c->n_nodes + 1);
@@ -87,7 +88,7 @@ static bool comes_from_device(const copier *c, leat_out x)
     return place == LEAT_PLACE_ANY ? c->on_device[x.node->id] : place == LEAT_PLACE_DEVICE;
 }
 
-/* One round of rule 2; whether anything has changed. */
+/* One round of rule 2. True if anything has changed. */
 static bool agree(copier *c)
 {
     bool changed = false;

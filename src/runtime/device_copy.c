@@ -14,7 +14,7 @@
 
 typedef struct move {
     leat_tensor *from, *to;
-    leat_device *device; /* the last one: where `to` is to be; NULL: in the host's memory */
+    leat_device *device; /* where `to` shall be in the end; NULL: in the host's memory */
     leat_copied_fn fn;
     void *arg;
 } move;
@@ -38,7 +38,8 @@ static void copied(void *arg, leat_status s)
     finish(arg, s);
 }
 
-/* What the copy queue of d gets from now on runs after what the compute queue of `of` holds. */
+/* Work that is enqueued on the copy queue of d from now on runs after the work that is now in the
+ * compute queue of `of`. */
 static leat_status after_compute(leat_device *d, leat_device *of)
 {
     leat_device_event e;
@@ -48,7 +49,7 @@ static leat_status after_compute(leat_device *d, leat_device *of)
     return s;
 }
 
-/* Calls copied when what the copy queue of d holds was done. */
+/* Calls `copied` when the work that is now in the copy queue of d was done. */
 static void finish_after(move *m, leat_device *d, leat_status s)
 {
     leat_device_event e;

@@ -9,7 +9,7 @@
 
 typedef struct leat_device leat_device;
 typedef void *leat_device_event; /* a point in a queue of a device */
-/* One call, from any thread. Takes s. */
+/* Called once, from any thread. Takes s. */
 typedef void (*leat_event_fn)(void *arg, leat_status s);
 
 /* A device whose memory is not the host's has two queues; what is enqueued on one runs in order. */
@@ -28,34 +28,34 @@ typedef struct leat_device_info {
 
 typedef struct leat_device_kind {
     const char *type; /* as in device names, upper case: "CPU" */
-    /* A node that asks for no kind goes to the one of the highest priority that has a kernel. */
+    /* A node without a device goes to the kind of the highest priority that has a kernel for it. */
     int priority;
-    /* Its memory is the host's, and its kernels have done their work when they return. Every
-     * process has a device of such a kind. */
+    /* The kind computes in the host's memory, and its kernels have done their work when they
+     * return. Every process has a device of such a kind. */
     bool host_memory;
-    int by_default; /* devices of a process that asks for no number; -1: all that there are */
+    int by_default; /* number of devices where none is given; -1: all that exist */
     leat_status (*probe)(int *most_out); /* how many devices can be opened here */
     void (*describe)(int id, leat_device_info *out);
-    /* Sets allocator, and state if the kind has any; all else is set. close undoes that; NULL:
-     * there is nothing to undo. */
+    /* open sets d->allocator, and d->state if the kind uses it; all other fields are set before.
+     * close, which may be NULL, frees both. */
     leat_status (*open)(leat_device *d);
     void (*close)(leat_device *d);
-    /* Its kernels: a NULL-ended list of arrays, each ended by a kernel without an op. */
+    /* The kind's kernels: a NULL-ended list of arrays, each ended by a kernel without an op. */
     const leat_kernel_def *const *(*kernels)(void);
-    /* ---- Work; all of this is NULL where host_memory is true ---- */
-    /* Enqueues a copy. Both memories stay as they are until it was done. */
+    /* ---- Queues; all functions from here on are NULL where host_memory is true ---- */
+    /* Enqueues a copy. The caller keeps both memories until the copy was done. */
     leat_status (*copy)(leat_device *d, int queue, leat_copy_way way, void *to, const void *from,
                         size_t bytes);
-    /* Enqueues a copy from the memory of another device of this kind; NULL: it goes over the
-     * host's memory. */
+    /* Enqueues a copy from the memory of another device of this kind; NULL: such copies go through
+     * the host's memory. */
     leat_status (*copy_peer)(leat_device *d, int queue, void *to, leat_device *from_device,
                              const void *from, size_t bytes);
-    /* An event that comes when all that the queue holds now has run; a status if that failed. */
+    /* Gives an event that comes when all work that is in the queue now has run. */
     leat_status (*mark)(leat_device *d, int queue, leat_device_event *out);
-    /* What the queue gets from now on runs after the event, which is this device's, or one of
-     * another device of the same kind. Borrows e. */
+    /* Work that is enqueued from now on runs after the event, which belongs to this device or to
+     * another one of the same kind. Borrows e. */
     leat_status (*wait)(leat_device *d, int queue, leat_device_event e);
-    /* Calls fn when the event has come, at once if it has. Takes e. */
+    /* Calls fn when the event has come, with an error if the work before it failed. Takes e. */
     void (*on_event)(leat_device *d, leat_device_event e, leat_event_fn fn, void *arg);
     void (*event_free)(leat_device *d, leat_device_event e);
 } leat_device_kind;
@@ -67,7 +67,7 @@ const leat_device_kind *leat_device_kind_find(const char *type); /* any case; NU
 const leat_device_kind *leat_host_kind(void); /* the first one whose memory is the host's */
 /* The priority of a kind by name; -1 for one that this process does not know. */
 int leat_device_priority(const char *type);
-/* Adds a kind and its kernels; before the first session is opened. The struct stays for ever. */
+/* Adds a kind and its kernels, before the first session is opened. Borrows kind for ever. */
 leat_status leat_device_kind_register(const leat_device_kind *kind) LEAT_MUST_CHECK;
 
 #endif

@@ -79,22 +79,23 @@ static leat_status number_of(const leat_device_kind *k, const leat_devices_optio
                              const leat_device_count *counts, int n_counts, int *out)
 {
     bool host = k == leat_host_kind();
-    int asked = -1, most = 0;
+    int wanted = -1, most = 0;
     for (int i = 0; i < n_counts; i++)
         if (strcmp(counts[i].type, k->type) == 0)
-            asked = counts[i].n;
-    if (asked < 0 && host && o->host_devices)
-        asked = o->host_devices;
-    LEAT_REQUIRE(!host || asked == -1 || (asked > 0 && asked <= MOST_OF_A_KIND), INVALID_ARGUMENT,
-                 "A process has 1 to %d %s devices, not %d", MOST_OF_A_KIND, k->type, asked);
-    if (asked == 0 || (asked < 0 && k->by_default == 0)) {
+            wanted = counts[i].n;
+    if (wanted < 0 && host && o->host_devices)
+        wanted = o->host_devices;
+    LEAT_REQUIRE(!host || wanted == -1 || (wanted > 0 && wanted <= MOST_OF_A_KIND),
+                 INVALID_ARGUMENT, "A process has 1 to %d %s devices, not %d", MOST_OF_A_KIND,
+                 k->type, wanted);
+    if (wanted == 0 || (wanted < 0 && k->by_default == 0)) {
         *out = 0;
         return NULL;
     }
     LEAT_TRY(k->probe(&most));
-    LEAT_REQUIRE(asked <= most, NOT_FOUND, "%d %s devices are wanted, and there are %d", asked,
+    LEAT_REQUIRE(wanted <= most, NOT_FOUND, "%d %s devices are wanted, and there are %d", wanted,
                  k->type, most);
-    *out = asked >= 0 ? asked : k->by_default < 0 ? most : k->by_default;
+    *out = wanted >= 0 ? wanted : k->by_default < 0 ? most : k->by_default;
     return NULL;
 }
 
@@ -109,7 +110,7 @@ static leat_status open_kind(const leat_device_kind *k, int n, const leat_device
     return NULL;
 }
 
-/* How many devices of which kind: in the order in which a process has them. */
+/* How many devices of which kinds, in the order in which a process has them. */
 typedef struct choice {
     const leat_device_kind *kind;
     int n;
@@ -165,7 +166,7 @@ leat_status leat_devices_open(const leat_devices_options *o, leat_devices *out)
     return NULL;
 }
 
-/* Devices go before the threads: a queue of a device that tells of an event hands work to them. */
+/* Devices are closed before the pool: a device whose event comes hands work to the pool. */
 void leat_devices_close(leat_devices *d)
 {
     for (int i = 0; i < d->n; i++)

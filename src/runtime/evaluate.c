@@ -4,7 +4,7 @@
 #include "core/alloc.h"
 #include "runtime/plan.h"
 
-/* What the kernel made, as tensors of their own. */
+/* The kernel's outputs, as tensors with references of their own. */
 static leat_status gather(const leat_node *n, leat_entry *out, leat_tensor **values)
 {
     for (int i = 0; i < n->n_out; i++)

@@ -24,9 +24,10 @@ typedef struct leat_async_run {
     task t;
     int64_t started;
     size_t size;
-    struct leat_async_run *next, *prev; /* of run->waiting */
-    leat_later_job later;               /* goes on when the kernel has called done */
-    atomic_int turns; /* who comes second, the starter or done, goes on with the successors */
+    struct leat_async_run *next, *prev; /* in run->waiting */
+    leat_later_job later;               /* runs the successors after the kernel has called done */
+    /* start_async and done each add one; the second of them runs the successors. */
+    atomic_int turns;
     leat_status status;
     leat_entry out[];
 } async_run;
@@ -83,7 +84,7 @@ static void end_active(leat_run *r)
         return;
     if (r->executor->has_flow)
         leat_flow_clear(r);
-    if (leat_step_cancelled(step)) /* values on their way to nodes that never ran */
+    if (leat_step_cancelled(step)) /* entries hold values of nodes that never ran */
         clear_entries(r->root.entries, r->executor->frames[0].n_entries);
     if (r->executor->device->kind->host_memory)
         leat_step_part_ended(step);
@@ -101,7 +102,7 @@ static void fail(leat_run *r, const exec_node *n, leat_status s)
 
 /* ---- Delivering outputs ---- */
 
-/* alone: no other thread and no async kernel is at work on the run. */
+/* One input of dst has come. alone: no other thread and no async kernel is at work on the run. */
 static void arrive(iteration *root, exec_node *dst, bool alone, task_list *ready)
 {
     atomic_int *pending = &root->pending[dst->local];
@@ -155,7 +156,7 @@ static void deliver(leat_run *r, task t, leat_entry *out, bool dead, task_list *
 
 /* ---- Running one node ---- */
 
-/* References become values where the op asks for values. */
+/* Replaces references by values where the op wants values. */
 static leat_status read_refs(exec_node *n, leat_entry *in)
 {
     const leat_node *node = n->bound.node;
@@ -249,8 +250,9 @@ static void async_submit(leat_later_job *j)
     leat_pool_submit(a->run->executor->device->inter, async_job, a);
 }
 
-/* Runs here what goes on with one run. What goes on with others goes to their pools; it stays for
- * later where the pool has no thread and this one may run it. */
+/* Runs the successors of async kernels that have called done: those of one run in this thread,
+ * those of other runs in the pools of their devices. A job whose pool has no thread is queued for
+ * this thread again, if the thread may run it. */
 static void async_run_all(leat_later_job *list)
 {
     leat_run *r = NULL;
@@ -363,7 +365,7 @@ static void run_sync(leat_run *r, task t, leat_entry *in, task_list *ready)
     leat_status s = leat_kernel_run(&k);
     if (r->step->trace)
         trace(r, n, out, started);
-    /* Inputs go first: what they alone held can be used again by the successors. */
+    /* Inputs are cleared first, so that the successors can use their memory again. */
     clear_entries(in, n->n_in);
     if (s) {
         fail(r, n, s);
@@ -375,8 +377,8 @@ static void run_sync(leat_run *r, task t, leat_entry *in, task_list *ready)
         free(out);
 }
 
-/* A node that gets a dead value does not run, and neither do its successors. A _Send tells the
- * other side; a fetch has nothing to give. */
+/* A node that gets a dead value does not run, and neither do its successors. A _Send sends a dead
+ * value; a fetch is an error. */
 static void run_dead(leat_run *r, task t, leat_entry *in, task_list *ready)
 {
     exec_node *n = t.node;
@@ -450,7 +452,8 @@ static void hand_over(leat_run *r, task t)
         leat_pool_submit(pool, job_run, j);
 }
 
-/* Keeps one expensive task, hands the others over; those that block never run here. */
+/* Keeps one expensive task for this thread and hands the others to the pool; tasks that block never
+ * run in this thread. */
 static void share(leat_run *r, task_list *ready)
 {
     bool kept = false;
@@ -481,7 +484,7 @@ static void work(leat_run *r, task_list *ready)
     int count = 0;
     while (ready->n) {
         task t = ready->v[--ready->n];
-        if (t.node->blocks && ready->n) { /* others need not wait for it */
+        if (t.node->blocks && ready->n) { /* the other tasks need not wait for it */
             hand_over(r, t);
             continue;
         }
@@ -507,7 +510,7 @@ void leat_run_start(leat_run *r, leat_step *step)
         memset((void *)r->root.dead, 0, (size_t)root->n_nodes);
         memset(r->root.dead_inputs, 0, sizeof(int) * (size_t)root->n_nodes);
     }
-    /* Whoever ends the run does so after this thread has left the list. */
+    /* This thread counts in run->active: the run does not end while it uses this list. */
     task_list *ready = &r->spare;
     if (!ready->v)
         list_init(ready);

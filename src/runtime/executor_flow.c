@@ -7,8 +7,8 @@
  * 2. A loop invariant (Enter with is_constant) is delivered to every iteration.
  * 3. At most parallel_iterations iterations are alive; values for a further one wait in `later`.
  * 4. An iteration is over when no task or child frame of it is alive and the one before it is over
- *    (the first: when every Enter has come). A frame is over when its last iteration is; its exits
- *    that stayed dead are then told to the parent.
+ *    (the first: when every Enter has come). A frame is over when its last iteration is; exits of
+ * it that stayed dead are then delivered to the parent as dead values.
  * 5. A Merge counts in pending: bit 0 is set until a live value comes, the rest is twice the
  *    control inputs to come. dead_inputs counts dead values.
  * All of this happens under the run's flow lock.
@@ -30,7 +30,7 @@ typedef struct held {
 
 typedef struct live_frame {
     const exec_frame *info;
-    int index; /* of info */
+    int index; /* in leat_executor.frames */
     struct live_frame *parent;
     iteration *parent_it; /* where its Exits lead */
     uint64_t id;          /* hash of its path */

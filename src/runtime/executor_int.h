@@ -5,10 +5,10 @@
  *    one live input has come, or all have come dead.
  * 2. The root frame has one iteration, whose memory belongs to the run. In graphs without flow ops
  *    nothing else exists, and inputs are counted down without a lock.
- * 3. In graphs with flow ops every hand-over is made under the run's flow lock; kernels run
- *    without it.
- * 4. run->active counts the threads at work on the run and the async kernels under way. Whoever
- *    brings it to zero ends the run.
+ * 3. In graphs with flow ops outputs are delivered under the run's flow lock; kernels run without
+ * it.
+ * 4. run->active counts the threads at work on the run and the async kernels under way. The thread
+ *    that brings it to zero ends the run.
  */
 #ifndef LEAT_EXECUTOR_INT_H
 #define LEAT_EXECUTOR_INT_H
@@ -16,10 +16,10 @@
 #include "runtime/executor.h"
 
 typedef struct exec_edge {
-    int node;  /* where it leads */
-    int slot;  /* which input there; -1: control */
+    int node;  /* index of the receiving node */
+    int slot;  /* which input of that node; -1: control */
     int out;   /* which output it comes from; -1: control */
-    bool last; /* the last edge of this output: the value moves */
+    bool last; /* the last edge of this output: the reference moves along it */
 } exec_edge;
 
 enum exec_kind {
@@ -36,27 +36,27 @@ typedef struct exec_node {
     leat_bound bound;
     exec_edge *edges; /* by output, control edges last */
     int n_edges, n_in, n_out;
-    int in_at;   /* place of its inputs among its frame's entries */
-    int local;   /* place among its frame's nodes */
-    int frame;   /* static frame */
+    int in_at;   /* index of its first input in iteration.entries of its frame */
+    int local;   /* index among the nodes of its frame */
+    int frame;   /* index in leat_executor.frames */
     int pending; /* inputs, data and control, that must come */
     int n_controls;
     uint8_t kind; /* exec_kind */
     bool expensive, async, blocks;
-    bool in_refs;     /* some input may be a reference that must be read first */
+    bool in_refs;     /* some input may be a reference where the op wants a value */
     bool constant;    /* Enter of a loop invariant */
-    int child_frame;  /* Enter: the static frame that it leads to */
+    int child_frame;  /* Enter: index of the frame that it enters */
     int parallel;     /* Enter: parallel_iterations */
-    const int *slots; /* memory plan: for each output, or NULL */
+    const int *slots; /* for each output its slot in the memory plan; or NULL */
 } exec_node;
 
-/* A frame as it stands in the graph. */
+/* A loop of the graph, or the root: what all its live frames have in common. */
 typedef struct exec_frame {
     const char *name;
     int parent; /* -1: the root */
     int n_nodes, n_entries;
-    int n_enters; /* Enter nodes that lead here */
-    int *pending; /* of each of its nodes, to begin an iteration */
+    int n_enters; /* number of Enter nodes that enter it */
+    int *pending; /* for each of its nodes: iteration.pending at the start */
 } exec_frame;
 
 struct leat_executor {
@@ -76,7 +76,7 @@ struct leat_executor {
 typedef struct iteration {
     leat_entry *entries;
     atomic_int *pending;
-    atomic_uchar *dead; /* a control input came dead */
+    atomic_uchar *dead; /* for each node: a control input came dead */
     int *dead_inputs;   /* of Merge nodes: data inputs that came dead; NULL without flow */
     int64_t number;
     uint64_t frame_id; /* the same on all devices that run the loop; 0: the root */
@@ -89,9 +89,10 @@ typedef struct task {
     iteration *it;
 } task;
 
-/* Tasks that a thread has ready; a stack. Few need no memory besides this. */
+/* A stack of tasks that one thread is to run. The array in the struct saves most runs an
+ * allocation. */
 typedef struct task_list {
-    task *v; /* of more than few: malloc's; else not used */
+    task *v; /* from malloc, once there are more tasks than `few` holds */
     int n, cap;
     task few[24];
 } task_list;
@@ -100,21 +101,21 @@ struct leat_run {
     leat_executor *executor;
     leat_step *step;
     iteration root;
-    leat_buffer **kept; /* memory plan's buffers */
+    leat_buffer **kept; /* the buffer of each slot of the memory plan */
     struct job {
         leat_run *run;
         task t;
-    } * jobs;        /* one for each node: to hand it to another thread */
+    } * jobs;        /* one for each node: the argument when another thread runs it */
     task_list spare; /* the starting thread's, kept between steps */
     atomic_int active;
-    pthread_mutex_t flow;           /* guards frames and iterations; see 3 */
-    struct live_frame *frames;      /* live ones, linked; besides the root */
+    pthread_mutex_t flow;           /* guards frames and iterations; see rule 3 */
+    struct live_frame *frames;      /* all live frames but the root, linked */
     pthread_mutex_t wait_lock;      /* guards waiting */
     struct leat_async_run *waiting; /* async kernels under way, linked */
 };
 
 void leat_task_push(task_list *l, exec_node *n, iteration *it);
-/* Delivers a node's outputs in a graph with flow ops; new tasks go to `ready`. Clears out. */
+/* Delivers a node's outputs in a graph with flow ops; new tasks go to `ready`. Clears `out`. */
 leat_status leat_flow_propagate(leat_run *r, task t, leat_entry *out, bool dead, task_list *ready);
 /* One task of `it` has ended. */
 void leat_flow_task_done(leat_run *r, iteration *it, task_list *ready);

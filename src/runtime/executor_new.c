@@ -31,7 +31,7 @@ static leat_status make_node(leat_executor *e, exec_node *x, const leat_node *n)
         x->constant = leat_node_bool(n, "is_constant");
         x->parallel = (int)leat_node_int(n, "parallel_iterations");
     }
-    /* Dead values can come from another device, too. */
+    /* A _Recv can bring dead values from another device. */
     e->has_flow |=
         x->kind != EXEC_PLAIN || (role == LEAT_ROLE_RECV && leat_node_has(n, "_may_be_dead"));
     return NULL;

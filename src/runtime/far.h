@@ -1,7 +1,8 @@
-/* far.h -- devices of other tasks, as plans see them; the cluster room implements it.
+/* far.h -- the interface by which plans use the devices of other tasks; src/cluster implements it.
  *
- * A plan over several tasks is cut into one part a task. This task's own part is compiled further
- * and run here; the others are handed over once, when the plan is made, and started in each step.
+ * A plan over several tasks is partitioned into one part for each task. This task's part is
+ * compiled further and runs here. The other parts are sent to their tasks once, when the plan is
+ * made, and started in each step.
  */
 #ifndef LEAT_FAR_H
 #define LEAT_FAR_H
@@ -12,29 +13,30 @@
 #include "runtime/step.h"
 
 typedef struct leat_far leat_far;
-typedef struct leat_far_part leat_far_part; /* of a plan */
-typedef struct leat_far_step leat_far_step; /* of a step */
+typedef struct leat_far_part leat_far_part; /* a plan's part on another task */
+typedef struct leat_far_step leat_far_step; /* all parts of a step on other tasks */
 
 typedef struct leat_far_ops {
-    /* Hands a part over to the task of this device, by a time of CLOCK_MONOTONIC (0: within two
-     * minutes), or until it is cancelled (NULL: never). Borrows g. */
+    /* Sends part g to the task that has this device. Fails at deadline_ns (CLOCK_MONOTONIC; 0:
+     * after two minutes), and when the cancellation, which may be NULL, is cancelled. Borrows g. */
     leat_status (*part_new)(leat_far *f, const leat_target *device, const leat_graph *g,
                             int64_t deadline_ns, leat_cancellation *cancellation,
                             leat_far_part **out);
     void (*part_free)(leat_far_part *p);
-    /* The other tasks' side of a step that is about to begin, with the id and the rendezvous that
-     * they know it by. */
+    /* Prepares a step on the other tasks. Gives the step's id on all tasks, and the rendezvous
+     * where its parts meet. */
     leat_far_step *(*step_new)(leat_far *f, uint64_t *id_out, leat_rendezvous **rendezvous_out);
-    /* Starts these parts. When one has ended, or the step was cancelled and nothing more will come
-     * of it: leat_step_fail for an error, then leat_step_part_ended. */
+    /* Starts these parts. For each of them: once it has ended, or the step was cancelled and the
+     * part's task sends nothing more, calls leat_step_fail if there is an error, then
+     * leat_step_part_ended. */
     void (*step_start)(leat_far_step *x, leat_far_part *const *parts, int n, leat_step *step);
-    /* Waits as leat_pool_wait does for the step's end; may read and run in this thread what other
-     * tasks send for it. */
+    /* Waits for the step's end as leat_pool_wait does. Meanwhile this thread may read what other
+     * tasks send, and run nodes that have waited for it. */
     int (*step_await)(leat_far_step *x, leat_pool *p, leat_step *step);
-    /* Which tasks' parts of a step under way have not ended, in words; "" if all have. */
+    /* Describes, for a message, the parts that have not ended; "" if all have. */
     void (*step_waits)(leat_far_step *x, char *out, size_t size);
     void (*step_free)(leat_far_step *x, bool failed); /* all parts have ended */
-    void (*free)(leat_far *f);                        /* the session is over */
+    void (*free)(leat_far *f);                        /* when the session is closed */
 } leat_far_ops;
 
 struct leat_far {

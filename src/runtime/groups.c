@@ -9,10 +9,10 @@
 #include "core/map.h"
 #include "runtime/send_recv.h"
 
-/* A group that holds so many bytes takes no more: the next ones need not wait for them. */
+/* A group with this many bytes or keys is full: later tensors do not wait for it. */
 enum { GROUP_BYTES = 4 << 20, GROUP_KEYS = 256 };
 
-/* One that grows. */
+/* A group that is not full yet. */
 typedef struct growing {
     leat_rendezvous_group *group;
     int cap;
@@ -60,7 +60,7 @@ void leat_groups_add(const leat_graph *g, leat_rendezvous_group ***groups, int *
         growing *to = group_for(&open, x, groups, n);
         leat_edge_state e = {0};
         leat_status s = leat_edge_init(x, &e);
-        leat_status_free(s); /* the kernel's own init says it again */
+        leat_status_free(s); /* leat_edge_init gives the same error when the kernel is bound */
         leat_grow(to->group->keys, to->group->n, to->cap);
         to->group->keys[to->group->n++] = e.key;
         to->bytes += bytes_of(x);

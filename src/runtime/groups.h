@@ -1,5 +1,5 @@
-/* groups.h -- what a plan receives from other tasks in one message: _Recv nodes of one sending task
- * and one wave (see passes/partition.c). */
+/* groups.h -- tensors that a plan receives from another task in one message: those of _Recv nodes
+ * of one sending task and one wave (see passes/partition.c). */
 #ifndef LEAT_GROUPS_H
 #define LEAT_GROUPS_H
 

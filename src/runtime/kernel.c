@@ -1,4 +1,4 @@
-/* kernel.c -- what a kernel may ask and do while it runs. */
+/* kernel.c -- the functions that a kernel calls while it runs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +55,8 @@ static void set_tensor(leat_kernel *k, int i, leat_tensor *t)
     k->out[i].tensor = t;
 }
 
-/* A buffer kept from an earlier step, if nobody holds it any more and it is large enough. */
+/* A tensor in the buffer of output i's slot, if the buffer has no other reference and is large
+ * enough. */
 static leat_tensor *from_plan(leat_kernel *k, int i, leat_dtype t, const leat_shape *shape,
                               int64_t count)
 {
@@ -70,7 +71,7 @@ static leat_tensor *from_plan(leat_kernel *k, int i, leat_dtype t, const leat_sh
                                                 memory_order_relaxed))
         return leat_tensor_over(b, b->data, t, shape);
     if (b && atomic_load_explicit(&b->refs, memory_order_acquire) > 1)
-        return NULL; /* somebody kept what an earlier step made: leave it to them */
+        return NULL; /* a tensor of an earlier step is still in use */
     leat_status s = leat_buffer_new(k->device->allocator, t, count, &b);
     if (s) {
         leat_status_free(s);
@@ -237,7 +238,7 @@ leat_status leat_kernel_variable(leat_kernel *k, int i, leat_variable **out)
                                   "Error while reading resource variable %s from Container: %s. "
                                   "This could mean that the variable was uninitialized. ",
                                   h->name, h->container);
-    /* The run keeps its hold of the variable in the entry that brought the handle. */
+    /* The input's entry, which the executor clears, owns the reference to the variable. */
     k->in[i].var = (leat_variable *)r;
     *out = (leat_variable *)r;
     return NULL;

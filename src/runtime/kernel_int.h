@@ -10,16 +10,16 @@
 #include "runtime/resource.h"
 #include "runtime/variable.h"
 
-/* What travels along an edge: a tensor, or a reference to a variable; or it is dead (the branch
- * not taken). Owns one reference to what it points at. */
+/* What an edge delivers: a tensor, a reference to a variable, or a dead value (of a branch that was
+ * not taken). An entry owns one reference to the tensor or variable. */
 typedef struct leat_entry {
     leat_tensor *tensor;
     leat_variable *var;
     bool dead;
-    bool moved; /* an input whose tensor became an output: no reference of its own any more */
+    bool moved; /* the tensor of this input became an output, which owns its reference now */
 } leat_entry;
 
-static inline void leat_entry_clear(leat_entry *e) /* lets go */
+static inline void leat_entry_clear(leat_entry *e) /* drops its reference */
 {
     if (e->tensor && !e->moved)
         leat_tensor_unref(e->tensor);
@@ -36,10 +36,10 @@ typedef struct leat_bound {
     const leat_kernel_def *def;
     const leat_node *node;
     void *state;
-    bool via_float; /* half or bfloat16, computed in float */
-    struct leat_callables *callables; /* functions that the node may run; NULL: none. Borrowed */
-    /* Of each input, then of each output: leat_place. NULL where the device's memory is the
-     * host's, and there is no difference. */
+    bool via_float;                   /* half or bfloat16, computed in float */
+    struct leat_callables *callables; /* those of the node's plan; NULL: none. Borrowed */
+    /* A leat_place for each input, then for each output. NULL where the device's memory is the
+     * host's. */
     uint8_t *places;
 } leat_bound;
 
@@ -47,19 +47,19 @@ struct leat_kernel {
     const leat_bound *bound;
     leat_step *step;
     leat_device *device;
-    leat_entry *in;  /* of the node's inputs; the executor's */
-    leat_entry *out; /* of the node's outputs, empty at first */
+    leat_entry *in;  /* the node's inputs; owned by the executor */
+    leat_entry *out; /* the node's outputs; empty at first */
     int n_in, n_out;
-    bool as_float;           /* small floats are floats to this run (via_float.c) */
+    bool as_float;           /* the kernel gets half and bfloat16 as float (via_float.c) */
     struct leat_temp *temps; /* memory for this run only */
     const int *slots;        /* for each output its place in kept, or -1; NULL: none */
     leat_buffer **kept;      /* the memory plan's buffers, kept from step to step */
-    void (*done)(leat_kernel *k, leat_status s); /* of an async kernel: set by the executor */
-    uint64_t frame;                              /* of a loop that it is in; 0 outside */
-    int64_t iteration;                           /* of that frame */
+    void (*done)(leat_kernel *k, leat_status s); /* async kernels: set by the executor */
+    uint64_t frame;                              /* id of the loop's frame; 0: outside of loops */
+    int64_t iteration;                           /* number of the frame's iteration */
 };
 
-/* The kernel for this node on this kind of device; NOT_FOUND says which there are: "No OpKernel
+/* The kernel for this node on this kind of device; NOT_FOUND lists those that exist: "No OpKernel
  * was registered to support Op 'X' used by {{node y}} with these attrs: ...". */
 leat_status leat_kernel_find(const leat_node *n, const char *device_type,
                              const leat_kernel_def **out, bool *via_float_out) LEAT_MUST_CHECK;
@@ -70,40 +70,41 @@ void leat_kernel_unbind(leat_bound *b);
 typedef enum leat_place {
     LEAT_PLACE_DEVICE,
     LEAT_PLACE_HOST,
-    LEAT_PLACE_ANY /* it hands the value on without looking at it */
+    LEAT_PLACE_ANY /* the kernel hands the value on without reading it */
 } leat_place;
-/* places.c: of each input of n, then of each output. Strings, handles and variants are in the
- * host's memory. */
+/* places.c: the leat_place of each input of n, then of each output. Strings, handles and variants
+ * are in the host's memory. */
 void leat_kernel_places(const leat_kernel_def *def, const leat_node *n, uint8_t *places);
-/* What `host` names exists. */
+/* Checks that the op has all inputs and outputs that def->host names. */
 leat_status leat_kernel_places_check(const leat_kernel_def *def) LEAT_MUST_CHECK;
 static inline bool leat_kernel_out_on_host(const leat_kernel *k, int i)
 {
     return k->bound->places && k->bound->places[k->n_in + i] == LEAT_PLACE_HOST;
 }
-/* Every registered kernel names a known op and known type attributes, none is there twice. */
+/* Checks that every registered kernel names a known op and known type attributes, and that none is
+ * there twice. */
 leat_status leat_kernel_registry_check(void) LEAT_MUST_CHECK;
 /* Runs a synchronous kernel (through via_float.c where that is needed). */
 leat_status leat_kernel_run(leat_kernel *k) LEAT_MUST_CHECK;
 leat_status leat_kernel_run_via_float(leat_kernel *k) LEAT_MUST_CHECK;
 void leat_kernel_free_temps(leat_kernel *k);
 
-/* For kernels of our own, beyond extend.h. */
+/* ---- For the kernels in src/kernels, beyond extend.h ---- */
 leat_device *leat_kernel_device(leat_kernel *k);
 leat_resources *leat_kernel_resources(leat_kernel *k);
-/* The handle in input i; INVALID_ARGUMENT if it is none, or one of another device. */
+/* The handle in input i; INVALID_ARGUMENT if the input is no handle, or one of another device. */
 leat_status leat_kernel_handle(leat_kernel *k, int i, const leat_handle **out) LEAT_MUST_CHECK;
 /* The variable behind input i, a reference or a handle; borrowed for this run. */
 leat_status leat_kernel_variable(leat_kernel *k, int i, leat_variable **out) LEAT_MUST_CHECK;
-/* Output i is a reference to v; shares v. */
+/* Makes output i a reference to v; shares v. */
 void leat_kernel_set_ref(leat_kernel *k, int i, leat_variable *v);
-/* Output i is what input `in` is, reference or value. */
+/* Makes output i the same reference or value as input `in`. */
 void leat_kernel_forward(leat_kernel *k, int i, int in);
-/* Input i as a tensor that the kernel may write to and keep: the input itself if nobody else needs
- * it, else a copy. Gives a reference. */
+/* Input i as a tensor that the kernel may write to and keep: the input itself if nothing else
+ * refers to it, else a copy. Gives a reference. */
 leat_status leat_kernel_take(leat_kernel *k, int i, leat_tensor **out) LEAT_MUST_CHECK;
 
-/* src/kernels/any/list.c: kernels that touch no memory of a device; every kind has them. A
+/* src/kernels/any/list.c: kernels that read and write no device's memory; every kind has them. A
  * NULL-ended list of arrays, each ended by a kernel without an op. */
 extern const leat_kernel_def *const leat_any_kernel_lists[];
 /* Adds the kernels of a kind that was registered; device_kinds.c alone calls this. */

@@ -16,7 +16,7 @@ typedef struct family {
 } family;
 
 static struct {
-    pthread_mutex_t lock; /* guards all below; the registry of ops may be asked under it */
+    pthread_mutex_t lock; /* guards all below; the lock of the registry of ops is taken under it */
     leat_map families;    /* "CPU/Relu" -> family */
     bool ready;
 } reg = {.lock = PTHREAD_MUTEX_INITIALIZER};

@@ -8,10 +8,10 @@
 
 struct leat_late {
     pthread_mutex_t lock; /* guards all below; kernels are called back without it */
-    pthread_cond_t came;  /* a fetch, or the end */
+    pthread_cond_t came;  /* signalled when a fetch has come or the step has ended */
     leat_tensor **feeds, **fetches;
-    bool *fetched;         /* taken or there */
-    leat_kernel **waiting; /* for each feed */
+    bool *fetched;         /* for each fetch: its tensor has come */
+    leat_kernel **waiting; /* for each feed: the kernel that waits for it, or NULL */
     int n_feeds, n_fetches;
     bool ended;
 };

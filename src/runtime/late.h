@@ -1,5 +1,5 @@
 /* late.h -- feeds that come, and fetches that are taken, while a step is under way (partial runs).
- */
+ * Kernels of _Arg and _Retval are on one side, the client's calls on the other. */
 #ifndef LEAT_LATE_H
 #define LEAT_LATE_H
 
@@ -10,15 +10,16 @@ typedef struct leat_late leat_late;
 
 leat_late *leat_late_new(int n_feeds, int n_fetches);
 void leat_late_free(leat_late *l);
-/* Of kernels: output 0 becomes feed `index` now or when it comes; an entry for fetch `index`. */
+/* For _Arg: sets output 0 of k to feed `index` and ends k, at once or when the feed comes. */
 void leat_late_wait(leat_late *l, int index, leat_kernel *k);
-void leat_late_fetched(leat_late *l, int index, leat_tensor *t); /* takes t */
+/* For _Retval: fetch `index` is t. Takes t. */
+void leat_late_fetched(leat_late *l, int index, leat_tensor *t);
 bool leat_late_was_fed(leat_late *l, int index);
-/* Of the caller: feed `index` is t (shared). INVALID_ARGUMENT if it was fed before. */
+/* For the client: feed `index` is t. Shares t. INVALID_ARGUMENT if it was fed before. */
 leat_status leat_late_feed(leat_late *l, int index, leat_tensor *t) LEAT_MUST_CHECK;
-/* Waits until fetch `index` has come, and takes it; NULL if the step ended first. */
+/* For the client: waits for fetch `index`, and gives it; NULL if the step ended first. */
 leat_tensor *leat_late_fetch(leat_late *l, int index);
-/* The step ended, or was cancelled: whoever waits gets this status. Borrows s. */
+/* The step has ended or was cancelled: ends all waits, those of kernels with s. Borrows s. */
 void leat_late_end(leat_late *l, leat_status s);
 
 #endif

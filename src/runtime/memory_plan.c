@@ -1,7 +1,8 @@
-/* memory_plan.c -- see memory_plan.h. Two outputs may share a slot if all that may hold the one are
- * ancestors of the producer of the other, so that no order of execution can mix them up. What a
- * kernel writes over its input, or hands on, is held by its own consumers, too. Ancestors and
- * holders are sets of bits, so graphs of more nodes than LARGE get a slot for each output. */
+/* memory_plan.c -- see memory_plan.h. Two outputs may share a slot if all nodes that may hold the
+ * one are ancestors of the producer of the other, so that no order of execution can mix them up. An
+ * output that a kernel writes over or hands on is also held by the consumers of the kernel.
+ * Ancestors and holders are sets of bits, so graphs of more nodes than LARGE get a slot for each
+ * output. */
 #include "runtime/memory_plan.h"
 
 #include <stdlib.h>
@@ -17,11 +18,11 @@ typedef struct planner {
     leat_executor *e;
     uint64_t *above; /* n_nodes sets: the ancestors of each node */
     uint64_t *hold;  /* a set for each output: the nodes that may hold its memory */
-    int *hold_at;    /* by node: its first output among those */
-    size_t words;    /* of a set; 0: there are none */
+    int *hold_at;    /* by node: index of its first output in `hold` */
+    size_t words;    /* length of a set; 0: the sets are not made */
     int *order;      /* nodes, ancestors first */
     struct slot {
-        int producer; /* of the output that has it now */
+        int producer; /* of the output that has the slot now */
         int out;
     } * slots;
     int n_slots, cap_slots;
@@ -48,7 +49,7 @@ static void add_one(uint64_t *to, int node)
     to[node / 64] |= UINT64_C(1) << (node % 64);
 }
 
-/* Whether a kernel may give the memory of x to an output: it must be as large. */
+/* Whether a kernel may use the memory of input x for output y: both must have the same size. */
 static bool may_share(leat_dtype t, const leat_shape *x, leat_dtype u, const leat_shape *y)
 {
     int64_t a = leat_shape_count(x), b = leat_shape_count(y);
@@ -57,7 +58,7 @@ static bool may_share(leat_dtype t, const leat_shape *x, leat_dtype u, const lea
     return x->rank != y->rank || leat_shape_compatible(x, y);
 }
 
-/* Consumers come last in the order, so their holders are known. */
+/* Goes from the last node to the first, so that the holders of the consumers are known. */
 static void set_holders(planner *p)
 {
     const leat_executor *e = p->e;
@@ -77,7 +78,7 @@ static void set_holders(planner *p)
     }
 }
 
-/* Values that leave the step, or are not made by the kernel itself, are not planned. */
+/* Outputs that leave the step, or whose memory the kernel does not allocate, get no slot. */
 static bool wanted(const leat_executor *e, const exec_node *x, int out)
 {
     leat_dtype t = x->bound.node->out_types[out];

@@ -6,8 +6,8 @@ typedef struct leat_executor leat_executor;
 
 /* Gives each output of the root frame a slot; outputs with the same slot are never alive at the
  * same time. A run keeps a buffer for each slot (kernel.c, from_plan), so that in steady state
- * nothing is allocated. A buffer that somebody still holds is not used again: who keeps a tensor
- * costs an allocation, never a wrong value. */
+ * nothing is allocated. A buffer that still has other references is not used again: to keep a
+ * tensor costs an allocation, and never gives a wrong value. */
 void leat_memory_plan(leat_executor *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* metadata.c -- what a traced run took: as a RunMetadata message, and as a Chrome trace. */
+/* metadata.c -- times and memory of a traced run, as a RunMetadata message or a Chrome trace. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -15,7 +15,7 @@ struct leat_partial {
     leat_cancel cancel;
     leat_event over; /* the step has ended */
     leat_out *feeds, *fetches;
-    bool *taken; /* fetches that were given */
+    bool *taken; /* for each fetch: it was given to the client */
     int n_feeds, n_fetches;
     pthread_mutex_t lock; /* guards status and taken */
     leat_status status;   /* of the step, once it ended */
@@ -90,7 +90,7 @@ static int find(const leat_out *v, int n, leat_out x)
     return -1;
 }
 
-/* How the step ended. A cancelled one may be on its way still: waiters are told first. */
+/* The step's status. A cancelled step may not have ended yet: waiters get its error first. */
 static leat_status ended(leat_partial *p)
 {
     leat_event_wait(&p->over, 0);
@@ -206,7 +206,7 @@ void leat_partial_free(leat_partial *p)
         return;
     }
     leat_step_fail(p->step, leat_error(CANCELLED, "The partial run was given up"));
-    leat_event_wait(&p->over, 0); /* ends at once: whatever waits was told */
+    leat_event_wait(&p->over, 0); /* soon: all waits of the step were cancelled */
     leat_session_unguard(p->session, NULL, &p->guard);
     leat_step_free(p->step);
     leat_session_end(p->session);

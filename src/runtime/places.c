@@ -4,7 +4,7 @@
 #include "core/element.h"
 #include "runtime/kernel_int.h"
 
-/* Whether "shape, axis" has this name. */
+/* Whether a list such as "shape, axis" has this name. */
 static bool listed(const char *list, const char *name)
 {
     size_t n = strlen(name);

@@ -8,7 +8,7 @@
 #include "runtime/groups.h"
 #include "runtime/plan_int.h"
 
-/* The functions that nodes of these graphs run. */
+/* Makes the set of callables, if nodes of these graphs call functions. */
 static leat_status add_callables(leat_plan *p, leat_graph **graphs, const leat_plan_options *o)
 {
     bool any = false;
@@ -42,7 +42,7 @@ static leat_status add_own(leat_plan *p, leat_graph *g, const leat_plan_options 
     return add_parts(p, graphs, o);
 }
 
-/* Hands the graphs of other processes over, and keeps this one's. Takes all of them. */
+/* Sends their graphs to the other processes, and compiles this one's further. Takes all of them. */
 static leat_status add_tasks(leat_plan *p, leat_graph **graphs, const leat_plan_options *o)
 {
     leat_status s = NULL;

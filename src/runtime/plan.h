@@ -13,18 +13,18 @@ typedef struct leat_plan_options {
     int n_devices;
     leat_far *far; /* NULL: there are no other tasks */
     bool soft_placement, log_placement, no_optimization;
-    /* Other tasks must have their parts by then (CLOCK_MONOTONIC; 0: within two minutes), or until
-     * this is cancelled (NULL: never). */
+    /* Compiling fails if other tasks do not have their parts by this time (CLOCK_MONOTONIC; 0:
+     * within two minutes), or when this is cancelled (NULL: never). */
     int64_t deadline_ns;
     leat_cancellation *cancellation;
-    /* The plan is that of a function's body: calls in it are made by this set, which outlives the
-     * plan. NULL: the plan makes one of its own if its nodes name functions. */
+    /* For the plan of a function's body: the set whose callables its nodes call, which outlives the
+     * plan. NULL: the plan makes a set of its own if its nodes name functions. */
     struct leat_callables *callables;
 } leat_plan_options;
 
 leat_status leat_plan_new(const leat_graph *g, const leat_request *q, const leat_plan_options *o,
                           leat_plan **out) LEAT_MUST_CHECK;
-/* This task's part of another's plan: all of a graph that was cut already. Takes part. */
+/* The plan of a part that another task's master has partitioned off for this task. Takes part. */
 leat_status leat_plan_of_part(leat_graph *part, const leat_plan_options *o,
                               leat_plan **out) LEAT_MUST_CHECK;
 void leat_plan_free(leat_plan *p); /* when no run of it is under way */
@@ -36,15 +36,15 @@ void leat_plan_free(leat_plan *p); /* when no run of it is under way */
  * does nothing. */
 leat_step *leat_step_new(leat_plan *p, const leat_step_options *o);
 leat_status leat_step_run(leat_step *s) LEAT_MUST_CHECK; /* gives the status */
-/* Calls `ended` when all is over, maybe before this returns. */
+/* Calls options->ended when all parts have ended, maybe before this returns. */
 void leat_step_start(leat_step *s);
 leat_status leat_step_finish(leat_step *s) LEAT_MUST_CHECK; /* gives the status */
 void leat_step_free(leat_step *s);
-/* The graphs that run here, for metadata: count and each of them. */
+/* The graphs that this process runs, for metadata: their number, and graph i. */
 int leat_plan_graphs(const leat_plan *p);
 const leat_graph *leat_plan_graph(const leat_plan *p, int i);
 
-/* evaluate.c: the passes' way to run a node; c->arg is the device. */
+/* evaluate.c: runs one node for the passes, which fold constants; c->arg is the device. */
 leat_status leat_evaluate_node(const leat_compile *c, const leat_node *n, leat_tensor *const *in,
                                leat_tensor **values) LEAT_MUST_CHECK;
 /* copies.c: adds copies to the graph of a device whose memory is not the host's, on edges between
@@ -55,7 +55,7 @@ leat_status leat_insert_copies(leat_graph *g, const leat_device *d, leat_device 
  * process (the first of its devices). */
 leat_status leat_compile_graph(const leat_graph *g, const leat_request *q,
                                const leat_plan_options *o, leat_graph ***parts_out) LEAT_MUST_CHECK;
-/* The rest of the way for this task's part, which it takes. */
+/* The remaining passes, for this task's part of a graph that is partitioned by task. Takes part. */
 leat_status leat_compile_part(leat_graph *part, const leat_plan_options *o,
                               leat_graph ***parts_out) LEAT_MUST_CHECK;
 

@@ -1,11 +1,10 @@
 /* plan_cache.c -- see plan_cache.h. */
 #include "runtime/plan_cache.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "core/alloc.h"
+#include "core/cond.h"
 #include "core/later.h"
 #include "runtime/session_int.h"
 
@@ -14,9 +13,9 @@
 typedef struct leat_cached_plan {
     leat_plan *plan; /* NULL: not compiled yet */
     leat_status error;
-    bool over;              /* compiled or failed */
-    int waiting;            /* threads */
-    pthread_cond_t changed; /* over, or a waiting thread's run was cancelled */
+    bool over;              /* the compilation has ended, well or not */
+    int waiting;            /* number of threads that wait for the compilation */
+    pthread_cond_t changed; /* `over` was set, or a waiting thread's run was cancelled */
 } entry;
 
 void leat_plan_cache_init(leat_plan_cache *c)
@@ -28,11 +27,7 @@ void leat_plan_cache_init(leat_plan_cache *c)
 static entry *entry_new(void)
 {
     entry *e = leat_new(entry);
-    pthread_condattr_t a;
-    pthread_condattr_init(&a);
-    pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
-    pthread_cond_init(&e->changed, &a);
-    pthread_condattr_destroy(&a);
+    leat_cond_init(&e->changed);
     return e;
 }
 
@@ -86,25 +81,21 @@ static bool ended_by_its_run(leat_status s)
     return leat_status_code(s) == LEAT_CANCELLED || leat_status_code(s) == LEAT_DEADLINE_EXCEEDED;
 }
 
-/* The lock is held, and released. *again_out: the signature is to be looked for once more. */
+/* Called with the lock held, which it releases. *again_out: the caller is to look the signature up
+ * again. */
 static leat_status await(leat_plan_cache *c, entry *e, int64_t deadline_ns, leat_cancellation *stop,
                          leat_plan **out, bool *again_out)
 {
     waiter w = {c, e, false};
     leat_cancel_watch watch = {.fn = cancel_wait, .arg = &w};
-    struct timespec until = {deadline_ns / 1000000000, deadline_ns % 1000000000};
     bool late = false;
     e->waiting++;
     pthread_mutex_unlock(&c->lock);
     leat_later_now();
     leat_cancellation_watch(stop, &watch);
     pthread_mutex_lock(&c->lock);
-    while (!e->over && !w.cancelled && !late) {
-        if (deadline_ns)
-            late = pthread_cond_timedwait(&e->changed, &c->lock, &until) == ETIMEDOUT;
-        else
-            pthread_cond_wait(&e->changed, &c->lock);
-    }
+    while (!e->over && !w.cancelled && !late)
+        late = !leat_cond_wait_until(&e->changed, &c->lock, deadline_ns ? deadline_ns : INT64_MAX);
     leat_status s = NULL;
     if (e->plan)
         *out = e->plan;

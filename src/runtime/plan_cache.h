@@ -3,8 +3,9 @@
  * 1. The first thread that wants a signature compiles it, with no lock held. Other threads that
  *    want the same one wait for that thread, each by its own deadline and cancellation; other
  *    signatures do not wait.
- * 2. A compilation that failed is not kept. Whoever waited for it gets its error; but if it ended
- *    because of its own run's deadline or cancellation, one of those that waited compiles next.
+ * 2. A compilation that failed is not kept. The threads that waited for it get its error; but if it
+ *    ended by the deadline or cancellation of the run that compiled, one of the waiting threads
+ *    compiles next.
  */
 #ifndef LEAT_PLAN_CACHE_H
 #define LEAT_PLAN_CACHE_H

@@ -16,13 +16,14 @@ struct leat_plan {
     leat_far *far;
     leat_far_part **far_parts;
     int n_far;
-    leat_rendezvous_group **groups; /* what other tasks send together */
+    leat_rendezvous_group **groups; /* tensors that other tasks send together */
     int n_groups;
-    struct leat_callables *callables; /* functions that nodes run; NULL: none, or the options' */
+    struct leat_callables *callables; /* owned; NULL: none are called, or the options have a set */
     pthread_mutex_t lock;             /* guards idle */
-    struct leat_plan_step *idle;
+    struct leat_plan_step *idle;      /* steps that are not in use, linked */
 };
 
-void leat_plan_steps_free(leat_plan *p); /* those that are idle: all, when no run is under way */
+/* Frees the idle steps: all of them, as no run may be under way. */
+void leat_plan_steps_free(leat_plan *p);
 
 #endif

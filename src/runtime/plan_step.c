@@ -14,8 +14,8 @@ typedef struct leat_plan_step {
     leat_run **runs;             /* one for each of the plan's parts */
     leat_rendezvous *rendezvous; /* between its devices; NULL until a step needs it */
     leat_far_step *far;          /* NULL: no other task takes part */
-    leat_cancel abort;           /* of base.rendezvous */
-    struct leat_plan_step *next; /* of the plan's idle ones */
+    leat_cancel abort;           /* aborts base.rendezvous */
+    struct leat_plan_step *next; /* in plan->idle */
     struct part_job {
         struct leat_plan_step *step;
         int part;
@@ -70,7 +70,8 @@ static void abort_rendezvous(void *arg, leat_status why)
     r->ops->abort(r, why);
 }
 
-/* Where the parts of the step meet: that of the step on all tasks, or one of its own. */
+/* The rendezvous where the parts of the step meet: one for all tasks of the step, or one that
+ * belongs to the step. */
 static leat_rendezvous *choose_rendezvous(plan_step *s, const leat_step_options *o, uint64_t *id)
 {
     leat_plan *p = s->plan;
@@ -115,7 +116,8 @@ void leat_step_start(leat_step *s)
 {
     plan_step *x = (plan_step *)s;
     leat_plan *p = x->plan;
-    atomic_store(&s->running, p->n_parts + p->n_far + 1); /* one is this function's */
+    atomic_store(&s->running, p->n_parts + p->n_far +
+                                  1); /* this function counts as one, until it has started all */
     if (p->n_far)
         p->far->ops->step_start(x->far, p->far_parts, p->n_far, s);
     for (int i = 0; i < p->n_groups; i++)

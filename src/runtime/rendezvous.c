@@ -8,7 +8,8 @@
 #include "core/alloc.h"
 #include "core/map.h"
 
-/* A key of which one side has come. Kept in an open-addressing table that is reused each step. */
+/* A key that was sent or received, or both. Kept in an open-addressing table that is used again in
+ * each step. */
 typedef struct meeting {
     uint64_t hash;
     const char *text; /* NULL: free */
@@ -67,7 +68,8 @@ static meeting *come(local *l, const leat_rendezvous_key *key)
     return m;
 }
 
-/* Takes a meeting out, so that loops may go round for ever: those behind it move up. */
+/* Removes a meeting, so that memory does not grow with the iterations of a loop. Meetings that
+ * follow in the table move up. */
 static void forget(local *l, meeting *m)
 {
     size_t mask = l->cap - 1, hole = (size_t)(m - l->table);
@@ -75,7 +77,7 @@ static void forget(local *l, meeting *m)
     for (size_t i = (hole + 1) & mask; l->table[i].text; i = (i + 1) & mask) {
         size_t home = l->table[i].hash & mask;
         if (((i - home) & mask) < ((i - hole) & mask))
-            continue; /* its home is behind the hole */
+            continue; /* the place of its hash lies behind the hole */
         l->table[hole] = l->table[i];
         hole = i;
     }

@@ -17,17 +17,17 @@ typedef struct leat_rendezvous leat_rendezvous;
 typedef struct leat_rendezvous_key {
     const char *text;
     uint64_t hash;
-    bool grouped; /* it comes with others: see expect */
-    bool passing; /* of one iteration of a loop: the text lives for the call alone */
+    bool grouped; /* a key of a group: see expect */
+    bool passing; /* the key of one iteration of a loop, whose text is valid during the call only */
 } leat_rendezvous_key;
 leat_rendezvous_key leat_rendezvous_key_of(const char *text);
 
-/* Tensors that another task sends together, because none of them waits for another one. Counted:
- * an answer may come when the plan is gone. */
+/* Tensors that another task sends together, because none of them waits for another one.
+ * Reference-counted: a reply may come after the plan was freed. */
 typedef struct leat_rendezvous_group {
     atomic_int refs;
     char *task;                /* of the sender, "/job:ps/replica:0/task:0" */
-    leat_rendezvous_key *keys; /* with texts of their own */
+    leat_rendezvous_key *keys; /* n of them; the group owns their texts */
     int n;
 } leat_rendezvous_group;
 void leat_rendezvous_group_unref(leat_rendezvous_group *g);
@@ -41,8 +41,9 @@ typedef struct leat_rendezvous_ops {
     void (*recv)(leat_rendezvous *r, const leat_rendezvous_key *key, leat_recv_fn fn, void *arg);
     void (*abort)(leat_rendezvous *r, leat_status s); /* borrows s */
     void (*free)(leat_rendezvous *r);
-    void (*reset)(leat_rendezvous *r); /* ready for another step */
-    /* Asks for a group before its keys are received one by one. NULL where nobody is far away. */
+    void (*reset)(leat_rendezvous *r); /* makes r ready for another step */
+    /* Requests a group, before its keys are received one by one. NULL: all senders are in this
+     * process. */
     void (*expect)(leat_rendezvous *r, leat_rendezvous_group *g);
 } leat_rendezvous_ops;
 struct leat_rendezvous {

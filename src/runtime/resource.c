@@ -1,7 +1,8 @@
 /* resource.c -- resources by container, type and name.
  *
  * One lock guards the maps. It is taken by lookups while steps run, so nothing slow happens under
- * it; what is removed is let go of after it is released, since a resource's free may come back. */
+ * it; what is removed is unreferenced after the lock is released, since a resource's free function
+ * may take the lock. */
 #include "runtime/resource.h"
 
 #include <pthread.h>
@@ -13,7 +14,7 @@
 
 struct leat_resources {
     atomic_int refs;
-    pthread_mutex_t lock; /* guards containers; make functions run under it */
+    pthread_mutex_t lock; /* guards containers; held while a make function runs */
     leat_map containers;  /* name -> leat_map of "type/name" -> leat_resource */
 };
 
@@ -92,7 +93,7 @@ static leat_status missing(const leat_map *c, const char *container, const char 
     return leat_error(NOT_FOUND, "Resource %s/%s/%s does not exist.", container, name, type->name);
 }
 
-/* The resource or NULL, with the lock held; its container, too. */
+/* With the lock held: gives the resource or NULL, and its container or NULL. */
 static leat_resource *look_up(leat_resources *rs, const char *container, const char *key,
                               leat_map **container_out)
 {
@@ -100,8 +101,9 @@ static leat_resource *look_up(leat_resources *rs, const char *container, const c
     return *container_out ? leat_map_get(*container_out, key) : NULL;
 }
 
-leat_status leat_resources_find(leat_resources *rs, const char *container, const char *name,
-                                const leat_resource_type *type, leat_resource **out)
+/* Gives a reference to the resource: a new one, or, with `remove`, the one that the map had. */
+static leat_status find(leat_resources *rs, const char *container, const char *name,
+                        const leat_resource_type *type, bool remove, leat_resource **out)
 {
     container = container_name(container);
     key k;
@@ -109,7 +111,9 @@ leat_status leat_resources_find(leat_resources *rs, const char *container, const
     leat_map *c;
     pthread_mutex_lock(&rs->lock);
     leat_resource *r = look_up(rs, container, k.s, &c);
-    if (r)
+    if (r && remove)
+        leat_map_remove(c, k.s);
+    else if (r)
         leat_resource_ref(r);
     leat_status s = r ? NULL : missing(c, container, name, type);
     pthread_mutex_unlock(&rs->lock);
@@ -117,6 +121,12 @@ leat_status leat_resources_find(leat_resources *rs, const char *container, const
     if (r)
         *out = r;
     return s;
+}
+
+leat_status leat_resources_find(leat_resources *rs, const char *container, const char *name,
+                                const leat_resource_type *type, leat_resource **out)
+{
+    return find(rs, container, name, type, false, out);
 }
 
 leat_status leat_resources_find_or_make(leat_resources *rs, const char *container, const char *name,
@@ -152,19 +162,10 @@ leat_status leat_resources_find_or_make(leat_resources *rs, const char *containe
 leat_status leat_resources_remove(leat_resources *rs, const char *container, const char *name,
                                   const leat_resource_type *type)
 {
-    container = container_name(container);
-    key k;
-    key_init(&k, type, name);
-    leat_map *c;
-    pthread_mutex_lock(&rs->lock);
-    leat_resource *r = look_up(rs, container, k.s, &c);
-    if (r)
-        leat_map_remove(c, k.s);
-    leat_status s = r ? NULL : missing(c, container, name, type);
-    pthread_mutex_unlock(&rs->lock);
-    key_release(&k);
+    leat_resource *r;
+    LEAT_TRY(find(rs, container, name, type, true, &r));
     leat_resource_unref(r);
-    return s;
+    return NULL;
 }
 
 static void container_free(leat_map *c)

@@ -29,7 +29,7 @@ void leat_edge_release(void *state)
     free(((leat_edge_state *)state)->text);
 }
 
-/* The key of an iteration; the buffer holds its text. */
+/* The key of an iteration, whose text is written to the buffer. */
 static leat_rendezvous_key key_of(const leat_edge_state *e, uint64_t frame, int64_t iteration,
                                   leat_strbuf *b)
 {

@@ -9,7 +9,7 @@
 
 /* The state of _Send and _Recv kernels. */
 typedef struct leat_edge_state {
-    char *text; /* as outside of all loops, ending with ";0:0" */
+    char *text; /* the key's text outside of loops; ends with ";0:0" */
     leat_rendezvous_key key;
     bool on_host; /* _Recv: the tensor is wanted in the host's memory (copies.c) */
 } leat_edge_state;
@@ -18,7 +18,7 @@ leat_status leat_edge_init(const leat_node *n, void *state);
 void leat_edge_release(void *state);
 leat_status leat_send_run(leat_kernel *k);
 void leat_recv_run(leat_kernel *k);
-/* Tells the other side that nothing comes, in this iteration of this frame. */
+/* Sends a dead value in this iteration of this frame. */
 void leat_send_dead(const leat_bound *b, leat_step *step, uint64_t frame, int64_t iteration);
 
 #endif

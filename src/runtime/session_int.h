@@ -13,12 +13,12 @@ typedef struct leat_cancel_watch {
     struct leat_cancel_watch *next, *prev;
 } leat_cancel_watch;
 
-/* What ends a step from outside: its run's cancellation and the end of its session. */
+/* Ends a step when its run is cancelled or its session is closed. */
 typedef struct leat_step_guard {
     leat_cancel_watch run, session;
 } leat_step_guard;
 
-/* Another kind of session than those that are driven from this process. */
+/* The functions of a session whose master is in another process. */
 typedef struct leat_session_ops {
     leat_status (*run)(leat_session *s, const leat_run_options *o, leat_feeds feeds,
                        leat_fetches fetches, leat_targets targets);
@@ -28,7 +28,8 @@ typedef struct leat_session_ops {
     void (*close)(leat_session *s); /* frees it */
 } leat_session_ops;
 
-/* Sessions by the beginning of their target; listed by the cluster room, ended by NULL. */
+/* A kind of session is chosen by the beginning of the target. src/cluster lists the kinds; NULL
+ * ends the list. */
 typedef struct leat_session_kind {
     const char *prefix; /* "grpc://" */
     leat_status (*open)(leat_graph *g, const leat_session_options *o, leat_session **out);
@@ -36,21 +37,21 @@ typedef struct leat_session_kind {
 extern const leat_session_kind *const leat_session_kinds[];
 
 struct leat_session {
-    const leat_session_ops *ops; /* NULL: driven from here, by what follows */
+    const leat_session_ops *ops; /* NULL: the master is this process, and uses what follows */
     leat_graph *graph;
     leat_session_options options;
     leat_device *const *devices;
     const char **device_names;
     int n_devices;
     leat_pool *pool;
-    leat_devices owned; /* devices and pool, unless they are somebody else's */
+    leat_devices owned; /* devices and pool, if the session made them */
     leat_far *far;      /* other tasks, or NULL; owned */
     atomic_ullong next_step;
     leat_plan_cache plans;
     leat_cancellation *closing; /* cancelled when the session is closed */
     pthread_mutex_t lock;       /* guards what follows */
     pthread_cond_t idle;
-    int runs; /* under way */
+    int runs; /* number of runs under way */
     bool closed;
 };
 
@@ -62,19 +63,21 @@ leat_status leat_session_new_on(leat_graph *g, const leat_session_options *o,
  * (NULL: none) and the end of the session end the wait for other threads and tasks. */
 leat_status leat_session_plan(leat_session *s, const leat_request *q, int64_t deadline_ns,
                               leat_cancellation *cancellation, leat_plan **out) LEAT_MUST_CHECK;
-leat_status leat_session_begin(leat_session *s) LEAT_MUST_CHECK; /* CANCELLED once it is closed */
+/* Count the runs under way. leat_session_begin gives CANCELLED once the session is closed. */
+leat_status leat_session_begin(leat_session *s) LEAT_MUST_CHECK;
 void leat_session_end(leat_session *s);
-/* Runs under way end with CANCELLED soon, and no other begins. */
+/* Cancels the runs under way, and lets no other begin. */
 void leat_session_end_steps(leat_session *s);
 /* From guard to unguard, the cancellation (NULL: none) and the end of the session fail the step;
  * at once, if either has come already. */
 void leat_session_guard(leat_session *s, leat_cancellation *c, leat_step *step, leat_step_guard *g);
 void leat_session_unguard(leat_session *s, leat_cancellation *c, leat_step_guard *g);
-leat_status leat_session_closed_error(void) LEAT_MUST_CHECK; /* of a run that close ended */
+/* The status of a run that was ended by closing its session. */
+leat_status leat_session_closed_error(void) LEAT_MUST_CHECK;
 leat_status leat_feed_check(leat_out x, const leat_tensor *t) LEAT_MUST_CHECK;
 
-/* cancellation.c; c may be NULL. Watching tells w at once if c was cancelled before; after unwatch
- * fn does not run any more, and is not running. */
+/* cancellation.c; c may be NULL. leat_cancellation_watch calls w->fn at once if c was cancelled
+ * before; after leat_cancellation_unwatch w->fn is not called any more and is not running. */
 void leat_cancellation_watch(leat_cancellation *c, leat_cancel_watch *w);
 void leat_cancellation_unwatch(leat_cancellation *c, leat_cancel_watch *w);
 leat_metadata *leat_metadata_of(leat_trace *t); /* takes t */

@@ -1,14 +1,14 @@
 /* step.h -- one run of a plan: what comes in and goes out, its first error, cancellation.
  *
  * 1. The first error wins; it cancels the step. Nodes that have not started then never start.
- * 2. Whoever waits for something on behalf of a step registers a leat_cancel. The thread that
+ * 2. Code that waits for something on behalf of a step registers a leat_cancel. The thread that
  *    brings the first error calls all that are registered, one after the other, with the step's
  *    lock not held.
- * 3. A leat_cancel belongs to whoever registered it, who frees it after leat_step_off_cancel or
- *    after leat_step_finish. Both wait for a call under way in another thread, so neither may be
- *    called with a lock held that a callback takes. A callback may remove and free its own
- *    leat_cancel; it never ends its step.
- * 4. Whoever calls leat_step_fail sees to it that the step is not released meanwhile.
+ * 3. A leat_cancel belongs to the code that registered it, which frees it after
+ *    leat_step_off_cancel or leat_step_finish. Both wait for a call under way in another thread, so
+ * neither may be called with a lock held that a callback takes. A callback may remove and free its
+ * own leat_cancel; it never ends its step.
+ * 4. The caller of leat_step_fail sees to it that the step is not released meanwhile.
  */
 #ifndef LEAT_STEP_H
 #define LEAT_STEP_H
@@ -28,18 +28,19 @@ typedef struct leat_cancel {
     bool listed; /* in the step's list: not called yet */
 } leat_cancel;
 
-/* What a step is begun with. All that is pointed to is borrowed until the step is freed. */
+/* The arguments of leat_step_new. All that they point to is borrowed until the step is freed. */
 typedef struct leat_step_options {
-    uint64_t id;               /* where the plan has parts on other tasks, those choose it */
+    uint64_t id; /* not used if the plan has parts on other tasks: leat_far gives the id */
     leat_tensor *const *feeds; /* by the index of _Arg */
-    leat_tensor **fetches;     /* by the index of _Retval; what is put there is the caller's */
+    leat_tensor **fetches;     /* by the index of _Retval; the caller owns the tensors */
     struct leat_late *late;    /* not NULL: feeds and fetches go through it (partial runs) */
     leat_trace *trace;         /* NULL: nothing is recorded */
     int64_t deadline_ns;       /* CLOCK_MONOTONIC; 0: none */
-    int call_depth;            /* calls of functions that it is inside of (runtime/callable.h) */
-    /* Where a part of another task's step meets the other parts; NULL: the step has its own. */
+    int call_depth; /* number of function calls that the step is nested in (callable.h) */
+    /* For a part of another task's step: where it meets the other parts. NULL: the step has a
+     * rendezvous of its own. */
     leat_rendezvous *rendezvous;
-    /* Called once when all parts have ended, from any thread; not with leat_step_run. */
+    /* Called once when all parts have ended, from any thread. NULL with leat_step_run. */
     void (*ended)(void *arg);
     void *arg;
 } leat_step_options;
@@ -59,7 +60,7 @@ typedef struct leat_step {
 
     atomic_bool cancelled;
     atomic_int running; /* parts that have not ended */
-    leat_event done;    /* set when all have ended, where there is no `ended` */
+    leat_event done;    /* set when all parts have ended, if `ended` is NULL */
 
     pthread_mutex_t lock; /* guards what follows; no other lock is taken under it */
     leat_status status;   /* the first error; does not change while callbacks run */
@@ -67,7 +68,7 @@ typedef struct leat_step {
     leat_cancel *calling; /* whose callback is running, or NULL */
     bool failing;         /* a thread, `failer`, is calling what was registered */
     pthread_t failer;
-    bool finished;         /* by leat_step_settle */
+    bool finished;         /* leat_step_settle was called */
     pthread_cond_t called; /* `calling` or `failing` has changed */
 } leat_step;
 
@@ -78,10 +79,10 @@ static inline bool leat_step_cancelled(const leat_step *s)
 {
     return atomic_load_explicit(&((leat_step *)s)->cancelled, memory_order_relaxed);
 }
-void leat_step_part_ended(leat_step *s); /* one of `running` */
+void leat_step_part_ended(leat_step *s); /* counts `running` down */
 /* Takes error; OK does nothing, nor does any error after the first one. */
 void leat_step_fail(leat_step *s, leat_status error);
-/* False if the step is cancelled already: nothing was registered, and c is not called. */
+/* False if the step is cancelled already: c is not registered then, and not called. */
 bool leat_step_on_cancel(leat_step *s, leat_cancel *c);
 /* After this, c is not called any more and is not being called by another thread. Does nothing for
  * one that was called or not registered. */

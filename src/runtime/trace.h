@@ -15,13 +15,14 @@ typedef struct leat_trace_row {
 typedef struct leat_trace leat_trace;
 
 leat_trace *leat_trace_new(void);
-void leat_trace_free(leat_trace *t); /* of NULL does nothing */
+void leat_trace_free(leat_trace *t); /* NULL does nothing */
 /* One node ran from start to end on a device; its outputs hold `bytes`. Thread-safe. */
 void leat_trace_node(leat_trace *t, const leat_node *n, const char *device, int64_t start_ns,
                      int64_t end_ns, int64_t bytes);
 /* A node of another task; takes the strings in row, whose times are of CLOCK_REALTIME. */
 void leat_trace_far_row(leat_trace *t, leat_trace_row row);
-/* A graph that was run, as a GraphDef's bytes, for those who ask for graphs; takes bytes. */
+/* A graph that was run, as the bytes of a GraphDef. Graphs are recorded after
+ * leat_trace_want_graphs; leat_trace_graph_add takes bytes. */
 typedef struct leat_trace_graph {
     void *bytes;
     size_t size;

@@ -1,7 +1,7 @@
 /* variable.h -- a mutable tensor, behind a reference (VariableV2) or a resource handle
  * (VarHandleOp).
  *
- * 1. value, once set, is a tensor like any other: whoever reads shares it.
+ * 1. value, once set, is a tensor like any other: readers share it.
  * 2. A writer holds the lock for as long as it writes, and writes in place only if it is the sole
  *    owner; otherwise it writes to a copy that becomes the value. So a reader sees the value before
  *    or after an update, never half of it, and what was fetched never changes.
@@ -29,7 +29,7 @@ extern const leat_resource_type leat_ref_type;      /* a VariableV2's */
 
 leat_variable *leat_variable_new(const leat_resource_type *type, const char *name, leat_dtype t,
                                  const leat_shape *shape);
-void leat_variable_free(void *v); /* of the types above; for types that do more */
+void leat_variable_free(void *v); /* the free function of both types; for other types to call */
 static inline void leat_variable_lock(leat_variable *v)
 {
     pthread_mutex_lock(&v->lock);
@@ -41,11 +41,11 @@ static inline void leat_variable_unlock(leat_variable *v)
 /* Shares the value. FAILED_PRECONDITION if there is none: "Attempting to use uninitialized value
  * w" for references, "Error while reading resource variable w ..." for handles. Takes the lock. */
 leat_status leat_variable_read(leat_variable *v, leat_tensor **out) LEAT_MUST_CHECK;
-/* With the lock held: the value, made safe to write to (copied if others hold it than the variable
- * and `own` references of the caller's). Borrowed. */
+/* With the lock held: the value, made safe to write to (copied if it has more references than the
+ * variable's and `own` ones of the caller's). Borrowed. */
 leat_status leat_variable_writable(leat_variable *v, int own, leat_tensor **out) LEAT_MUST_CHECK;
-/* With the lock held: t becomes the value; shares t (so the next writer copies it if the giver
- * keeps it). */
+/* With the lock held: t becomes the value; shares t (so that the next writer copies it if the
+ * caller keeps its reference). */
 void leat_variable_set(leat_variable *v, leat_tensor *t);
 
 #endif

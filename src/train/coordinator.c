@@ -1,14 +1,13 @@
 /* coordinator.c -- threads that are stopped together. */
 #include <leat/coordinator.h>
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/alloc.h"
+#include "core/cond.h"
 #include "core/log.h"
 #include "core/strbuf.h"
 #include "core/threadpool.h"
@@ -39,13 +38,9 @@ struct leat_coordinator {
 leat_coordinator *leat_coordinator_new(void)
 {
     leat_coordinator *c = leat_new(leat_coordinator);
-    pthread_condattr_t a;
     atomic_init(&c->refs, 1);
     pthread_mutex_init(&c->lock, NULL);
-    pthread_condattr_init(&a);
-    pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
-    pthread_cond_init(&c->changed, &a);
-    pthread_condattr_destroy(&a);
+    leat_cond_init(&c->changed);
     return c;
 }
 
@@ -93,15 +88,6 @@ bool leat_coordinator_should_stop(const leat_coordinator *c)
     return atomic_load(&((leat_coordinator *)c)->stop);
 }
 
-/* Waits for a change; false once deadline_ns (0: none) has passed. The lock is held. */
-static bool wait_until(leat_coordinator *c, int64_t deadline_ns)
-{
-    if (!deadline_ns)
-        return pthread_cond_wait(&c->changed, &c->lock) == 0;
-    struct timespec t = {deadline_ns / 1000000000, deadline_ns % 1000000000};
-    return pthread_cond_timedwait(&c->changed, &c->lock, &t) != ETIMEDOUT;
-}
-
 static int64_t after_ms(int64_t ms)
 {
     return ms > INT64_MAX / 4000000 ? INT64_MAX / 4 : leat_now_ns() + ms * 1000000;
@@ -109,9 +95,9 @@ static int64_t after_ms(int64_t ms)
 
 bool leat_coordinator_wait_for_stop(leat_coordinator *c, int64_t timeout_ms)
 {
-    int64_t deadline = timeout_ms < 0 ? 0 : after_ms(timeout_ms);
+    int64_t deadline = timeout_ms < 0 ? INT64_MAX : after_ms(timeout_ms);
     pthread_mutex_lock(&c->lock);
-    while (!atomic_load(&c->stop) && wait_until(c, deadline))
+    while (!atomic_load(&c->stop) && leat_cond_wait_until(&c->changed, &c->lock, deadline))
         ;
     pthread_mutex_unlock(&c->lock);
     return leat_coordinator_should_stop(c);
@@ -249,9 +235,9 @@ leat_status leat_coordinator_join_with(leat_coordinator *c, const leat_join_opti
     leat_strbuf names = {0};
     pthread_mutex_lock(&c->lock);
     while (any_alive(c) && !atomic_load(&c->stop))
-        wait_until(c, 0);
+        pthread_cond_wait(&c->changed, &c->lock);
     int64_t deadline = after_ms(o->grace_ms > 0 ? o->grace_ms : GRACE_MS);
-    while (any_alive(c) && wait_until(c, deadline))
+    while (any_alive(c) && leat_cond_wait_until(&c->changed, &c->lock, deadline))
         ;
     member *ended = leave_the_living(c, &names);
     c->joined = true;

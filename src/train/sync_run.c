@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/alloc.h"
+#include "core/cond.h"
 #include "core/log.h"
 #include "train/hook_int.h"
 #include "train/session_manager.h"
@@ -73,7 +74,7 @@ leat_status leat_sync_start(leat_sync *y, leat_session *s, leat_coordinator *coo
     r->issued = y->total > y->aggregate ? y->total : y->aggregate;
     r->members = leat_new_array(struct leat_sync_member, y->total);
     pthread_mutex_init(&r->lock, NULL);
-    pthread_cond_init(&r->wake, NULL);
+    leat_cond_init(&r->wake);
     leat_status e = initialize(r, o->tokens);
     if (!e && r->chief)
         r->has_rounds = pthread_create(&r->rounds, NULL, leat_sync_rounds, r) == 0;

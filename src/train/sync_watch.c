@@ -1,14 +1,14 @@
 /* sync_watch.c -- the thread of every replica that shows that the replica is alive. It increments
  * the replica's lease, reads how many of its gradients were dropped, and logs what a long step
  * waits for. On the chief it also decides which replicas are present. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "core/alloc.h"
+#include "core/cond.h"
 #include "core/log.h"
 #include "core/strbuf.h"
+#include "core/threadpool.h"
 #include "train/session_manager.h"
 #include "train/sync_run.h"
 
@@ -188,13 +188,9 @@ static void look_once(watch *w)
 /* Returns false if the thread should stop. */
 static bool nap(leat_sync_run *r, double secs)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    int64_t ns = until.tv_nsec + (int64_t)(secs * 1e9);
-    until.tv_sec += ns / 1000000000;
-    until.tv_nsec = ns % 1000000000;
+    int64_t until = leat_now_ns() + (int64_t)(secs * 1e9);
     pthread_mutex_lock(&r->lock);
-    while (!r->stop && pthread_cond_timedwait(&r->wake, &r->lock, &until) != ETIMEDOUT)
+    while (!r->stop && leat_cond_wait_until(&r->wake, &r->lock, until))
         ;
     bool go_on = !r->stop;
     pthread_mutex_unlock(&r->lock);

@@ -1,4 +1,4 @@
-/* train_int.h -- what the files of this room share: making a variable, and idioms of TensorFlow's
+/* train_int.h -- what the files of this folder share: making a variable, and idioms of TensorFlow's
  * client that determine names. */
 #ifndef LEAT_TRAIN_INT_H
 #define LEAT_TRAIN_INT_H

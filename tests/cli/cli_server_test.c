@@ -1,4 +1,4 @@
-/* `leat server` and `leat check` as users run them: bad use, a task that answers, is checked,
+/* `leat server` and `leat check` as users run them: bad use, a task that replies, is checked,
  * drains and ends. */
 #include "command.h"
 

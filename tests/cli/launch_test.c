@@ -1,5 +1,5 @@
-/* `leat launch` with shell scripts as tasks: what they are told, what comes back, and that nothing
- * is left, whatever happens. */
+/* `leat launch` with shell scripts as tasks: the tasks' arguments and environment, their output,
+ * and that no process is left, however it ends. */
 #include "command.h"
 
 #include <dirent.h>
@@ -95,7 +95,7 @@ static void worker_fails(void)
     saw("worker/0 was ended by signal 11 (Segmentation fault)");
 }
 
-/* A ps that listens to SIGTERM drains; one that does not is killed. */
+/* A ps that handles SIGTERM drains; one that ignores it is killed. */
 static void ps_ends(void)
 {
     CHECK_INT(run("--ps_grace 0.2",
@@ -111,7 +111,7 @@ static void ps_ends(void)
     saw("[ps/0] by myself");
 }
 
-/* Does any process sleep for so long? */
+/* Whether a process "sleep SECONDS" with this number runs. */
 static bool alive(const char *seconds)
 {
     char path[300], want[64];
@@ -158,7 +158,7 @@ static void interrupted(void)
     CHECK(gone("41239"));
 }
 
-/* The ps is told to end when the workers are gone. */
+/* The ps gets SIGTERM when the workers have ended. */
 static void ps_outlives(void)
 {
     command c =
@@ -184,7 +184,7 @@ static void launch_killed(void)
     CHECK(gone("41240"));
 }
 
-/* What a task started in a session of its own ends with the launch, too. */
+/* A process that a task has started in a session of its own (setsid) ends with the launch, too. */
 static void runaway(void)
 {
     CHECK_INT(run("--ps 0 --workers 1", "setsid sleep 41241 >/dev/null 2>&1 & sleep 0.3"), 0);

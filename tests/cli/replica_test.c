@@ -91,7 +91,7 @@ static void secured(void)
              "--token_file %s/token",
              dir, dir, dir, dir);
     trains(options);
-    /* One task with TLS and a token, asked by those who have nothing, a part, all of it. */
+    /* One task with TLS and a token, checked with neither, with one of them, with both. */
     int port = free_port();
     command c = command_start("exec %s/models/mnist_replica --job_name ps --task_index 0 "
                               "--ps_hosts 127.0.0.1:%d %s",
@@ -123,8 +123,8 @@ static void make_hosts(void)
              b == a ? a + 1 : b);
 }
 
-/* The worker is waiting for a ps that never was there, or is gone: it ends at once, names what it
- * waited for, and has not failed. */
+/* A worker that waits for a ps that was never started, or that was lost, gets SIGTERM: it ends at
+ * once, names the task it waited for, and exits with 0. */
 static void worker_waits(void)
 {
     char wanted[64];
@@ -141,7 +141,7 @@ static void worker_waits(void)
         } else {
             CHECK(command_read(worker, "Initializing session"));
         }
-        usleep(700000); /* it has noticed */
+        usleep(700000); /* it has noticed that the ps is lost */
         time_t began = time(NULL);
         CHECK_INT(command_signal(worker, SIGTERM), 0);
         CHECK(time(NULL) - began < 10); /* it has 30 s of grace */
@@ -168,7 +168,7 @@ static void worker_drains(void)
     CHECK_INT(command_end(ps), 0);
 }
 
-/* A ps drains at once, with a worker that goes on. */
+/* A ps drains at once while its worker goes on. */
 static void ps_drains(void)
 {
     make_hosts();
@@ -177,7 +177,7 @@ static void ps_drains(void)
     CHECK_INT(command_signal(ps, SIGTERM), 0);
     saw("Terminated: ending; steps under way have 2 s");
     CHECK_INT(command_signal(worker, SIGTERM), 0);
-    saw("/job:ps/replica:0/task:0 (127.0.0.1:"); /* whom it waited for, or asked in vain */
+    saw("/job:ps/replica:0/task:0 (127.0.0.1:"); /* the task that it waited for */
 }
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
-/* compile_wait_test.c -- a run whose graph is being handed to a task that stands still holds up
- * nobody: other signatures run, and time-outs, cancellation and the end of the session are heard.
+/* compile_wait_test.c -- a run whose graph is being registered at a stopped task delays nothing
+ * else: other signatures run, and deadlines, cancellation and the end of the session end the run.
  */
 #include "test.h"
 
@@ -121,8 +121,8 @@ static void others_go_on(void)
     end(&f);
 }
 
-/* A run that hands its graph over hears of its time and of its cancellation, and whoever waited for
- * it tries by itself. */
+/* A run that registers its graph ends by its deadline and its cancellation; a run that waited for
+ * the same plan then compiles it itself. */
 static void ends_of_compiling(void)
 {
     fixture f = begin();

@@ -18,7 +18,7 @@ static const char *make_disk(void)
     return NULL;
 }
 
-/* Takes all that is left. */
+/* Fills the disk. */
 static void fill(const char *path)
 {
     static const char bytes[4096];
@@ -57,7 +57,7 @@ static void full(void)
     fclose(k.chief.task.says);
     CHECK(until(&k.worker, "step ", 10));
     task_end(&k.worker.task);
-    task_end(&k.ps.task); /* so that the checkpoint is all that is left */
+    task_end(&k.ps.task); /* so that only the checkpoint is left */
     unlink("/mnt/filler");
     start_all(&k);
     CHECK(beyond(&k.chief, 51, 20));

@@ -15,9 +15,10 @@ static inline int64_t in_ms(int64_t ms)
 }
 
 static leat_server_call *parked;
-/* Gone: callers that were lost; entered: calls that wait in the handler. */
+/* gone: calls whose caller was lost; entered: calls of Park, Block and Leave. */
 static atomic_int gone, entered;
-static leat_event released[500]; /* one for each call of Block, in the order in which they came */
+static leat_event
+    released[500]; /* one for each call of Block or Leave, in the order of the calls */
 
 static inline void echo_begin(void)
 {
@@ -58,8 +59,8 @@ static inline void echo_handle(void *arg, leat_server_call *a, const char *metho
 }
 
 /* Makes a call, and copies the reply as text. */
-static inline leat_status echo_ask(leat_channel *c, const char *method, const char *text,
-                                   char *reply, size_t cap, const leat_call_options *options)
+static inline leat_status echo_call(leat_channel *c, const char *method, const char *text,
+                                    char *reply, size_t cap, const leat_call_options *options)
 {
     leat_outgoing out = {0};
     leat_strbuf_puts(&out.text, text);

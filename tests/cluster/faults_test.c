@@ -1,5 +1,5 @@
 /* faults_test.c -- what may go wrong around a step: a task started twice, a task of another
- * cluster, a client that vanishes, a task that stands still, a task that was started again. */
+ * cluster, a client that is killed, a task that is stopped, a task that was started again. */
 #include "test.h"
 
 #include <arpa/inet.h>
@@ -89,7 +89,7 @@ static void started_twice(void)
     leat_cluster *c = ps_and_worker();
     pid_t ps = spawn(c, "ps"), worker = spawn(c, "worker");
     model m = make_model();
-    leat_session *s = open_on(c, &m); /* both answer now */
+    leat_session *s = open_on(c, &m); /* both tasks reply now */
     leat_server *again;
     CHECK_ERROR(leat_server_start(c, "ps", 0, NULL, &again), ALREADY_EXISTS, "is in use");
     CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(m.init)));
@@ -119,8 +119,8 @@ static void wrong_spec(void)
     leat_cluster_free(other);
 }
 
-/* A client waits at an empty queue, and is killed. Its step ends: what is put there later is for
- * others. */
+/* A client that waits for an empty queue is killed. Its step ends: an element that is enqueued
+ * later goes to another step. */
 static void client_vanishes(void)
 {
     leat_cluster *c = ps_and_worker();
@@ -145,7 +145,7 @@ static void client_vanishes(void)
     }
     char byte;
     CHECK(read(pipes[0], &byte, 1) == 1);
-    usleep(200000); /* it waits at the queue by now */
+    usleep(200000); /* by now its step waits for the queue */
     kill_task(client);
     usleep(200000);
     leat_session *s = open_on(c, &m);
@@ -161,7 +161,7 @@ static void client_vanishes(void)
     leat_cluster_free(c);
 }
 
-/* The ps stands still: the step ends at its deadline, and steps go on when the ps does. */
+/* The ps is stopped: the step ends at its deadline, and steps go on when the ps does. */
 static void stands_still(void)
 {
     leat_cluster *c = ps_and_worker();
@@ -214,7 +214,7 @@ static void started_again(void)
     leat_cluster_free(c);
 }
 
-/* A test leaves threads in this process, which fork does not take along: each in a child. */
+/* Each case runs in a child process: a case leaves threads, which a later fork would not copy. */
 static void apart(void (*test)(void))
 {
     fflush(stdout);

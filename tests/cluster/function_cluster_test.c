@@ -1,5 +1,5 @@
-/* function_cluster_test.c -- functions that are run by kernels, on servers: a part of a graph takes
- * the functions that it calls along to the task that runs it. */
+/* function_cluster_test.c -- functions that are run by kernels, on servers: a part of a graph is
+ * sent to its task with the functions that it calls. */
 #include <leat/function.h>
 #include <leat/leat.h>
 
@@ -79,7 +79,7 @@ static leat_status run(const pair *p, program f, const char *job, bool wire, dou
     char device[32], target[64];
     snprintf(device, sizeof(device), "/job:%s/task:0", job);
     leat_with_device(g, device) y = call(g, f.name, x);
-    /* by its number the server is not known in this process: it is called over the wire */
+    /* with a numeric address the server is not found in this process: it is called over the wire */
     snprintf(target, sizeof(target), "grpc://127.0.0.1%s",
              strrchr(leat_server_target(p->worker), ':'));
     leat_session *s = NULL;

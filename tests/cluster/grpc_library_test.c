@@ -1,5 +1,5 @@
-/* grpc_library_test.c -- gRPC is loaded by programs that use a cluster alone; those that cannot
- * load it, or were built without clusters, are told what to do. */
+/* grpc_library_test.c -- gRPC is loaded only by programs that use a cluster; where it cannot be
+ * loaded, or Leat was built without clusters, an error says what to do. */
 #define _GNU_SOURCE
 #include "test.h"
 
@@ -29,7 +29,7 @@ static bool is_loaded(const char *library)
     return found;
 }
 
-/* A session of this process needs neither gRPC nor what comes with it. */
+/* A session of this process needs neither gRPC nor the libraries that gRPC needs. */
 static void single_process(void)
 {
     leat_graph *g = leat_graph_new();
@@ -42,7 +42,7 @@ static void single_process(void)
     leat_tensor_unref(value);
     leat_session_close(s);
     leat_graph_free(g);
-    CHECK(is_loaded("libprotobuf-c")); /* so that the next lines mean something */
+    CHECK(is_loaded("libprotobuf-c")); /* so that the next checks are not trivial */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* see cmake/grpc.cmake */
     CHECK(!is_loaded("libgrpc"));
     CHECK(!is_loaded("libgpr"));

@@ -1,5 +1,5 @@
 /* guarded_cluster_test.c -- two tasks, each with a device whose memory is not the host's: variables
- * on the one, the net on the other. What goes over the wire goes by the host's memory. */
+ * on the one, the net on the other. Tensors are sent from, and received into, the host's memory. */
 #include "test.h"
 
 #include <leat/leat.h>

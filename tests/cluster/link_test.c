@@ -1,7 +1,7 @@
-/* link_test.c -- a link between tasks that is cut in mid training, and healed. The ps and the chief
- * live in one network namespace, the worker in another, joined by a pair of virtual Ethernet
- * devices. It needs root, or a kernel that lets users make namespaces, and the command `ip`; the
- * namespaces go with the processes in them. docs/failures.md names these cases. */
+/* link_test.c -- a link between tasks that is cut during training, and later works again. The ps
+ * and the chief are in one network namespace, the worker in another, joined by a pair of virtual
+ * Ethernet devices. It needs root, or a kernel that lets users make namespaces, and the command
+ * `ip`; the namespaces end with their processes. docs/failures.md names these cases. */
 #define _GNU_SOURCE
 #include <sys/prctl.h>
 
@@ -14,7 +14,7 @@
 /* ---- Two networks and a link ---- */
 
 static int far_net = -1;
-static pid_t far_keeper; /* keeps that network while no task is in it */
+static pid_t far_keeper; /* a process that keeps the network namespace while no task is in it */
 
 static void enter_far(void)
 {
@@ -57,7 +57,7 @@ static bool make_far(void)
     return made && (far_net = open(path, O_RDONLY | O_CLOEXEC)) >= 0;
 }
 
-/* Says why not. */
+/* NULL, or the reason why the networks cannot be made. */
 static const char *make_networks(void)
 {
     char command[300];
@@ -76,7 +76,7 @@ static const char *make_networks(void)
     return NULL;
 }
 
-/* The cable is pulled: both ends notice. */
+/* Takes the device down, as pulling a cable does: the kernel knows of it on both ends. */
 static void pull(void)
 {
     CHECK(sh(enter_far, "ip link set far down"));
@@ -87,7 +87,8 @@ static void plug(void)
     CHECK(sh(enter_far, "ip link set far up"));
 }
 
-/* What is sent goes nowhere, and nobody is told: to an Ethernet address that is not there. */
+/* Sends packets to an Ethernet address that does not exist: they are lost, and no kernel knows of
+ * it. */
 static void lose_packets(void)
 {
     CHECK(sh(enter_far, "ip neigh replace 10.77.0.1 lladdr 02:00:00:00:00:01 dev far"));
@@ -117,7 +118,7 @@ static void start_apart(cluster *k, const char *mode, int last_step)
     CHECK(beyond(&k->worker, 20, 20));
 }
 
-/* The last step that a task has told of, and whether it lost its session on the way. */
+/* The last step that a task has printed, and whether it lost its session before that. */
 static int last_step_of(child *t, bool *lost)
 {
     char line[2000];
@@ -165,8 +166,9 @@ static void cut_briefly(void (*cut)(void), void (*heal)(void))
     clean(&k);
 }
 
-/* Cut for longer: the worker's step ends, with words that say who, where, for how long and what to
- * do; it waits for the ps, and goes on when the link is healed. The chief goes on all the time. */
+/* Cut for longer: the worker's step ends, with an error that names the task, its address, the time
+ * and what to do; it waits for the ps, and goes on when the link works again. The chief goes on all
+ * the time. */
 static void cut_long(void (*cut)(void), void (*heal)(void))
 {
     static cluster k;
@@ -178,7 +180,8 @@ static void cut_long(void (*cut)(void), void (*heal)(void))
         ;
     printf("%s\n", line);
     CHECK(strstr(line, "/job:ps/replica:0/task:0 (" PS));
-    /* To TCP, to a ping, or the system knows that its cable is out: whichever is first. */
+    /* The first of three: TCP gets no acknowledgement, a ping no reply, or the system knows that
+     * the link is down. */
     CHECK(strstr(line, ") fell silent: ") || strstr(line, ") cannot be reached: "));
     CHECK(strstr(line, "network between"));
     CHECK(strstr(line, ", after ") && strstr(line, " s]"));

@@ -1,7 +1,7 @@
 /* long_run_test.c -- memory of tasks that train for long: a ps, a chief and a worker, asynchronous
  * and synchronous, through shared memory and over gRPC. LEAT_STEPS=100000 trains for as many steps;
- * a task must not have grown by more than some threads' stacks and caches then, which is a few
- * bytes a step. The rings of shared memory are touched bit by bit: their size is the bound. */
+ * a task may grow by some threads' stacks and caches, which is a few bytes a step, and by the rings
+ * in shared memory, whose pages become resident when they are first used. */
 #include <malloc.h>
 #include <pthread.h>
 
@@ -10,7 +10,7 @@
 
 /* ---- A task: "MODE WAY DIR STEPS PS CHIEF WORKER" ---- */
 
-/* Until it has been looked at: then a file of that name is there. */
+/* Waits until the test has measured this task: then it makes a file of that name. */
 static void say_and_wait(const char *dir, const char *word)
 {
     char path[300];
@@ -58,7 +58,7 @@ static int train_long(const char *mode, const char *dir, int steps, const char *
     return 0;
 }
 
-/* Says on SIGUSR1 how many bytes are allocated. */
+/* Prints the number of allocated bytes on SIGUSR1. */
 static void *report(void *arg)
 {
     const sigset_t *signals = arg;
@@ -110,7 +110,7 @@ static memory memory_of(child *t)
 {
     char path[64], line[2000];
     memory m = {0};
-    size_t bytes = 0; /* stays 0 under sanitizers, whose allocators do not say */
+    size_t bytes = 0; /* stays 0 under sanitizers, whose allocators do not count */
     bool said = false;
     double end = now() + 30;
     kill(t->task.pid, SIGUSR1);
@@ -142,7 +142,7 @@ static void looked_at(const cluster *k, const char *word)
 static void stays_flat(const char *mode, const char *way)
 {
     enum { ALLOCATED_KB = 400, RESIDENT_KB = 2000 };
-    /* Each of the two others, each way: a page, and a ring there and one back. */
+    /* For each of the two other tasks, for calls in each direction: a page and two rings. */
     enum { RINGS_KB = 4 * (2 * LEAT_RING_BYTES / 1024 + 4) };
     static cluster k;
     const char *text = getenv("LEAT_STEPS");

@@ -25,15 +25,15 @@ static leat_tensor *floats(int64_t rows, int64_t columns)
 }
 
 /* Bytes in memory of exactly their size, as slices of at most `piece` bytes. */
-typedef struct came {
+typedef struct sliced {
     char *bytes;
     leat_slice *slices;
     leat_incoming in;
-} came;
+} sliced;
 
-static came came_of(const char *bytes, size_t n, size_t piece)
+static sliced sliced_of(const char *bytes, size_t n, size_t piece)
 {
-    came c = {.bytes = malloc(n ? n : 1), .slices = leat_new_array(leat_slice, n / piece + 1)};
+    sliced c = {.bytes = malloc(n ? n : 1), .slices = leat_new_array(leat_slice, n / piece + 1)};
     memcpy(c.bytes, bytes, n);
     for (size_t at = 0; at < n; at += piece)
         c.slices[c.in.n++] =
@@ -43,7 +43,7 @@ static came came_of(const char *bytes, size_t n, size_t piece)
     return c;
 }
 
-static void came_release(came *c)
+static void sliced_release(sliced *c)
 {
     free(c->bytes);
     free(c->slices);
@@ -64,7 +64,7 @@ static void show_tensor(leat_strbuf *b, const char *name, const leat_tensor *t)
     }
     char shape[128];
     unsigned sum = 0;
-    /* The others' elements are pointers, which differ from one decoding to the next. */
+    /* Elements of other dtypes are pointers, which differ from one decoding to the next. */
     if (t->dtype != LEAT_STRING && t->dtype != LEAT_RESOURCE && t->dtype != LEAT_VARIANT)
         for (size_t i = 0; i < leat_tensor_bytes(t); i++)
             sum = sum * 31 + ((const uint8_t *)t->data)[i];
@@ -310,7 +310,7 @@ static void sample_run_callable_request(leat_outgoing *o)
 #define SMALL "float[2,3]#c4ea9d5f"
 #define LARGE "float[30,30]#24058827"
 
-/* kind: of a Number, a Text, a Part (message or tensor), or '-': not decoded. */
+/* kind: 'N' a number, 'T' a text, 'P' a part (message or tensor), '-' not decoded. */
 typedef struct field {
     const char *name;
     int number;
@@ -318,11 +318,11 @@ typedef struct field {
 } field;
 typedef struct codec {
     const char *name;
-    const ProtobufCMessageDescriptor *type; /* NULL: no struct of protobuf-c can hold it */
+    const ProtobufCMessageDescriptor *type; /* NULL: protobuf-c has no struct for it */
     void (*sample)(leat_outgoing *o);
     leat_status (*show)(const leat_incoming *in, leat_strbuf *b);
-    const char *want;  /* what the sample shows */
-    const char *empty; /* what no bytes show; an error's words begin with '!' */
+    const char *want;  /* `show` of the sample */
+    const char *empty; /* `show` of no bytes; with '!' before it, a part of the error's message */
     field fields[12];
 } codec;
 
@@ -375,7 +375,7 @@ static const codec codecs[] = {
      sample_recv_tensor_response,
      show_recv_tensor_response,
      "tensor=" LARGE " dead=1 start=1234567",
-     "!RecvTensor was answered without a tensor",
+     "!The reply to RecvTensor has no tensor",
      {{"tensor", RECV_TENSOR_RESPONSE_TENSOR, 'P'},
       {"is_dead", RECV_TENSOR_RESPONSE_IS_DEAD, 'N'},
       {"send_start_micros", RECV_TENSOR_RESPONSE_SEND_START_MICROS, 'N'}}},
@@ -425,9 +425,9 @@ enum { CODECS = sizeof(codecs) / sizeof(*codecs) };
 
 static leat_status show(const codec *k, const char *bytes, size_t n, size_t piece, leat_strbuf *b)
 {
-    came c = came_of(bytes, n, piece);
+    sliced c = sliced_of(bytes, n, piece);
     leat_status s = k->show(&c.in, b);
-    came_release(&c);
+    sliced_release(&c);
     return s;
 }
 

@@ -1,9 +1,10 @@
-/* messages_test.c -- the codecs of messages that carry tensors: every field there and back, held
- * against protobuf-c's reading of src/proto/cluster.proto, and bytes that are no such message. */
+/* messages_test.c -- the codecs of messages that carry tensors: every field encoded and decoded,
+ * compared with protobuf-c's reading of src/proto/cluster.proto, and bytes that are no such
+ * message. */
 #include "cluster/message_codecs.h"
 #include "proto/wire.h"
 
-/* What is sent, in one piece of memory. */
+/* The bytes of an outgoing message in one piece of memory. Releases o. */
 static leat_strbuf flat(leat_outgoing *o)
 {
     leat_strbuf b = {0};
@@ -134,7 +135,7 @@ static void unknown_fields(void)
 /* True if the bytes end where a field of the message does. */
 static bool whole_fields(const char *bytes, size_t n)
 {
-    came c = came_of(bytes, n, 1 << 20);
+    sliced c = sliced_of(bytes, n, 1 << 20);
     leat_cursor at = leat_cursor_of(&c.in);
     leat_wire_field f;
     leat_status s;
@@ -142,7 +143,7 @@ static bool whole_fields(const char *bytes, size_t n)
         ;
     bool whole = !s;
     leat_status_free(s);
-    came_release(&c);
+    sliced_release(&c);
     return whole;
 }
 
@@ -166,7 +167,7 @@ static void cut_off(void)
     }
 }
 
-/* A field in the bytes of another kind. */
+/* A field of another wire type than the message defines. */
 static void put_other(leat_strbuf *b, int number, int type)
 {
     if (type == WIRE_VARINT) {

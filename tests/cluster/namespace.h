@@ -1,6 +1,6 @@
-/* namespace.h -- test cases in namespaces of their own, where links can be cut and disks be small.
- * It takes root, or a kernel that lets users make namespaces; else such cases are skipped. Include
- * it first, with _GNU_SOURCE defined.
+/* namespace.h -- test cases in Linux namespaces of their own, where links can be cut and disks can
+ * be small. They need root, or a kernel that lets users make namespaces, and are skipped otherwise.
+ * Include this header first, with _GNU_SOURCE defined.
  */
 #ifndef LEAT_TEST_NAMESPACE_H
 #define LEAT_TEST_NAMESPACE_H
@@ -23,8 +23,8 @@ static inline bool write_text(const char *path, const char *text)
     return ok;
 }
 
-/* Moves this process to new namespaces of these kinds (CLONE_NEWNET, ...); if it is not root, to a
- * new user namespace in which it is. */
+/* Moves this process to new namespaces of these kinds (CLONE_NEWNET, ...); if the process is not
+ * root, to a new user namespace in which it is root. */
 static inline bool leave_for(int kinds)
 {
     char map[32];
@@ -34,8 +34,8 @@ static inline bool leave_for(int kinds)
     return unshare(kinds | CLONE_NEWUSER) == 0 && write_text("/proc/self/uid_map", map);
 }
 
-/* Runs a case in a child process, which may change its namespaces; setup returns the reason if that
- * cannot be done (then the case is skipped), or NULL. */
+/* Runs a case in a child process. setup changes the child's namespaces, and returns NULL, or the
+ * reason why it cannot; then the case is skipped. */
 static inline void apart(const char *(*setup)(void), void (*test)(void))
 {
     enum { SKIPPED = 77 };

@@ -1,5 +1,5 @@
-/* pair.h -- a cluster of two tasks for tests, /job:ps/task:0 and /job:worker/task:0: servers of the
- * test's own process, or a ps that is a process of its own and can be killed. */
+/* pair.h -- a cluster of two tasks for tests, /job:ps/task:0 and /job:worker/task:0: both servers
+ * in the test's process, or the ps in a process of its own that can be killed. */
 #ifndef LEAT_TESTS_CLUSTER_PAIR_H
 #define LEAT_TESTS_CLUSTER_PAIR_H
 
@@ -8,8 +8,8 @@
 #include "cluster/task.h"
 #include "test.h"
 
-/* Two tasks on ports that were free a moment ago: servers that are started only to find the ports
- * have ended. */
+/* Two tasks on ports that were free a moment ago: found by servers that are started and freed
+ * again. */
 static inline leat_cluster *pair_cluster(void)
 {
     leat_cluster *c = leat_cluster_new();
@@ -35,7 +35,7 @@ static inline void pair_stop(pair *p)
     *p = (pair){0};
 }
 
-/* options may be NULL. Where another process has taken a port meanwhile, others are tried. */
+/* options may be NULL. If another process has taken a port meanwhile, other ports are tried. */
 static inline void pair_start(pair *p, const leat_server_options *options)
 {
     leat_status s = NULL;
@@ -54,9 +54,10 @@ static inline void pair_start(pair *p, const leat_server_options *options)
     LEAT_DIE_ON_ERROR(s);
 }
 
-/* ---- A ps that is a process of its own ---- */
+/* ---- The ps in a process of its own ---- */
 
-/* --role ps "PS WORKER", the two addresses: says "ready", and serves until it is killed. */
+/* The process of --role ps "PS WORKER", which are the two addresses: prints "ready", and serves
+ * until it is killed. */
 static inline int pair_be_ps(const char *arg)
 {
     char ps[64], worker[64];
@@ -73,7 +74,7 @@ static inline int pair_be_ps(const char *arg)
     return 0;
 }
 
-/* Starts it, and returns when it serves. The test's main calls pair_be_ps for the role "ps". */
+/* Starts the process, and returns when it serves. main calls pair_be_ps for the role "ps". */
 static inline task pair_start_ps(const leat_cluster *c)
 {
     char arg[130], line[64];

@@ -1,4 +1,5 @@
-/* The preflight check against listeners that answer as tasks do, or as tasks should not. */
+/* preflight_test.c -- the check of a cluster's tasks, against listeners that reply as tasks do, and
+ * wrong ones. */
 #include <math.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -11,7 +12,7 @@
 #include "proto/wire.h"
 #include "test.h"
 
-typedef struct fake { /* how a task answers */
+typedef struct fake { /* how a task replies */
     const char *device;
     const char *release; /* NULL: a TensorFlow task */
     double ahead;        /* seconds */
@@ -63,7 +64,7 @@ static leat_listener *listener(const char *job, fake *f)
     return l;
 }
 
-/* A port that is bound, and with listen also open, but never answers. */
+/* A port that is bound, and, if `listen`, open, but at which nothing replies. */
 static int dead_port(const char *job, bool open)
 {
     int fd = socket(AF_INET, SOCK_STREAM, 0);

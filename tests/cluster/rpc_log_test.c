@@ -1,5 +1,5 @@
-/* rpc_log_test.c -- WorkerService's Logging and Tracing: what is kept of tensors that were fetched,
- * and what a client of a server gets of it. */
+/* rpc_log_test.c -- WorkerService's Logging and Tracing: the rows that a task keeps of tensors that
+ * it has fetched, and the calls that read them. */
 #include "test.h"
 
 #include <leat/leat.h>
@@ -61,7 +61,7 @@ static void rows(void)
     leat_rpc_log_release(&l);
 }
 
-/* Whoever turns it on more often than off, and never asks, does not fill the memory. */
+/* A log that is left on and never read does not fill the memory. */
 static void bounded(void)
 {
     leat_rpc_log l;
@@ -78,11 +78,11 @@ static void bounded(void)
     leat_rpc_log_release(&l);
 }
 
-static leat_status ask(leat_channel *c, const char *method, const void *request, size_t *size)
+static leat_status call(leat_channel *c, const char *method, const void *request, size_t *size)
 {
     void *reply = NULL;
     leat_outgoing o = {0};
-    leat_put_fields(&o.text, request);
+    LEAT_TRY(leat_put_fields(&o.text, method, request));
     leat_call_options options = {.deadline_ns = leat_now_ns() + INT64_C(20000000000)};
     leat_status s = leat_channel_call_wait(c, method, &o, &options, &reply, size);
     if (!s)
@@ -100,16 +100,16 @@ static void served(void)
                                NULL, &c));
     Leat__LoggingRequest on = LEAT__LOGGING_REQUEST__INIT, fetch = LEAT__LOGGING_REQUEST__INIT;
     Leat__LoggingRequest off = LEAT__LOGGING_REQUEST__INIT, none = LEAT__LOGGING_REQUEST__INIT;
-    int64_t nothing = 4711; /* a step of which there is nothing */
+    int64_t nothing = 4711; /* a step of which there are no rows */
     on.enable_rpc_logging = on.clear = true;
     fetch.fetch_step_id = &nothing;
     fetch.n_fetch_step_id = 1;
     off.disable_rpc_logging = true;
-    CHECK_OK(ask(c, LEAT_METHOD_LOGGING, &on, &size));
-    CHECK_OK(ask(c, LEAT_METHOD_LOGGING, &fetch, &size));
+    CHECK_OK(call(c, LEAT_METHOD_LOGGING, &on, &size));
+    CHECK_OK(call(c, LEAT_METHOD_LOGGING, &fetch, &size));
     CHECK_INT(size, 0);
-    CHECK_OK(ask(c, LEAT_METHOD_LOGGING, &off, &size));
-    CHECK_ERROR(ask(c, LEAT_METHOD_TRACING, &none, &size), UNIMPLEMENTED, "Tracing");
+    CHECK_OK(call(c, LEAT_METHOD_LOGGING, &off, &size));
+    CHECK_ERROR(call(c, LEAT_METHOD_TRACING, &none, &size), UNIMPLEMENTED, "Tracing");
     leat_channel_free(c);
     leat_server_free(server);
 }

@@ -43,8 +43,8 @@ static leat_status try_call(const leat_security *client, const leat_security *se
     leat_channel *c;
     leat_status s = leat_channel_open(address, "/job:ps/task:0", client, &c);
     if (!s) {
-        s = echo_ask(c, "/test/Echo", "", NULL, 0,
-                     &(leat_call_options){.deadline_ns = in_ms(3000)});
+        s = echo_call(c, "/test/Echo", "", NULL, 0,
+                      &(leat_call_options){.deadline_ns = in_ms(3000)});
         leat_channel_free(c);
     }
     leat_listener_stop(l, in_ms(500));

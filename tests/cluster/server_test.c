@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "cluster/pair.h"
+#include "proto/wire.h"
 
 static void one_task(void)
 {
@@ -84,16 +85,66 @@ static void failing_task(void)
     pair_stop(&p);
 }
 
-/* The name of the same server by number is not known in this process: it is called over the wire.
- */
-static leat_session *over_the_wire(leat_graph *g, const leat_server *server)
+/* With a numeric address the server is not found in this process: it is called over the wire. */
+static leat_status open_over_the_wire(leat_graph *g, const leat_server *server, leat_session **out)
 {
     char target[64];
-    leat_session *s = NULL;
     snprintf(target, sizeof(target), "grpc://127.0.0.1%s",
              strrchr(leat_server_target(server), ':'));
-    CHECK_OK(leat_session_open(g, &s, .target = target, .timeout_ms = 10000));
+    return leat_session_open(g, out, .target = target, .timeout_ms = 10000);
+}
+
+static leat_session *over_the_wire(leat_graph *g, const leat_server *server)
+{
+    leat_session *s = NULL;
+    CHECK_OK(open_over_the_wire(g, server, &s));
     return s;
+}
+
+/* Requests beyond the limit of protobuf's messages, which the test lowers, are errors of the run
+ * that needs them: the session goes on. */
+static void requests_too_large(void)
+{
+    enum { ELEMENTS = 4096, FEW = 20, MOST = 10000 }; /* bytes, but for ELEMENTS */
+    pair p;
+    leat_session *s;
+    leat_tensor *large, *v;
+    leat_partial *partial;
+    CHECK_OK(leat_tensor_new(LEAT_FLOAT, leat_shape(ELEMENTS), &large));
+    for (int i = 0; i < ELEMENTS; i++)
+        ((float *)leat_tensor_mutable(large))[i] = (float)i;
+    pair_start(&p, NULL);
+    leat_graph *g = leat_graph_new();
+    leat_out x = leat_placeholder(g, LEAT_FLOAT, leat_shape()), y, z;
+    leat_with_device(g, "/job:ps/task:0") y = leat_neg(leat_const(g, large));
+    leat_with_device(g, "/job:ps/task:0") z = leat_neg(leat_scalar(g, LEAT_FLOAT, 2));
+    CHECK_OK(leat_session_open(g, &s, .target = leat_server_target(p.worker), .timeout_ms = 10000));
+    leat_proto_pack_max = MOST;
+    CHECK_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(y)),
+                RESOURCE_EXHAUSTED,
+                "RegisterGraph: Cannot serialize protocol buffer of type "
+                "tensorflow.RegisterGraphRequest as the serialized size");
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({z, &v}), LEAT_NO_TARGET));
+    leat_tensor_unref(v);
+    leat_session_close(s);
+    CHECK_ERROR(open_over_the_wire(g, p.worker, &s), RESOURCE_EXHAUSTED,
+                "CreateSession: Cannot serialize");
+    leat_proto_pack_max = LEAT_PROTO_MAX_SIZE;
+    s = over_the_wire(g, p.worker);
+    leat_proto_pack_max = FEW;
+    CHECK_ERROR(leat_session_partial(s, &x, 1, &z, 1, NULL, 0, &partial), RESOURCE_EXHAUSTED,
+                "PartialRunSetup: Cannot serialize");
+    leat_neg(leat_const(g, large)); /* the graph has grown */
+    leat_proto_pack_max = MOST;
+    CHECK_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({z, &v}), LEAT_NO_TARGET),
+                RESOURCE_EXHAUSTED, "ExtendSession: Cannot serialize");
+    leat_proto_pack_max = LEAT_PROTO_MAX_SIZE;
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({z, &v}), LEAT_NO_TARGET));
+    leat_tensor_unref(v);
+    leat_session_close(s);
+    leat_tensor_unref(large);
+    leat_graph_free(g);
+    pair_stop(&p);
 }
 
 /* Devices of a server by its spec, and no more of them than a client wants; over the wire, too. */
@@ -179,7 +230,7 @@ static leat_out below(leat_graph *g, void *arg, const leat_out *v)
     return leat_less(v[0], *(leat_out *)arg);
 }
 
-/* The counter is the worker's, the sum the ps's. */
+/* The loop's counter is on the worker, the sum on the ps. */
 static void add_up(leat_graph *g, void *arg, const leat_out *v, leat_out *next)
 {
     leat_with_device(g, "/job:worker/task:0") next[0] =
@@ -277,14 +328,15 @@ static void waiting_threads(void)
     CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({w, &v}), LEAT_NO_TARGET));
     CHECK(((const float *)leat_tensor_data(v))[999] == (float)want);
     leat_tensor_unref(v);
-    /* Steps that fail end: their calls to other tasks are given up. */
+    /* A step that fails ends at once: its calls to other tasks are cancelled. */
     for (int i = 0; i < 20; i++) {
         count(&(counting){s, more, 10});
         CHECK_ERROR(leat_session_run_with(s, &(leat_run_options){.timeout_ms = 5000}, LEAT_NO_FEED,
                                           LEAT_NO_FETCH, LEAT_TARGET(fails)),
                     FAILED_PRECONDITION, "uninitialized");
     }
-    /* One that waits in vain hears of its time, and of the session's end. */
+    /* A step that waits for a tensor that never comes ends by its deadline, and by the end of the
+     * session. */
     count(&c);
     CHECK_ERROR(leat_session_run_with(s, &(leat_run_options){.timeout_ms = 50}, LEAT_NO_FEED,
                                       LEAT_NO_FETCH, LEAT_TARGET(never)),
@@ -305,8 +357,8 @@ static void *cancel_soon(void *cancellation)
     return NULL;
 }
 
-/* Whoever waits for a task that is not there can be told to stop: a session on a server of this
- * process, on one elsewhere, and those that make a model ready. */
+/* A cancellation ends the wait for a task that is not there: of a session on a server of this
+ * process, of one in another process, and of monitored sessions. */
 static void stops_waiting(void)
 {
     pair p;
@@ -350,6 +402,7 @@ int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"one_task", one_task}, {"two_tasks", two_tasks},
                {"loop_over_tasks", loop_over_tasks}, {"failing_task", failing_task},
-               {"remote_session", remote_session}, {"device_counts", device_counts},
-               {"waiting_threads", waiting_threads}, {"stops_waiting", stops_waiting});
+               {"remote_session", remote_session}, {"requests_too_large", requests_too_large},
+               {"device_counts", device_counts}, {"waiting_threads", waiting_threads},
+               {"stops_waiting", stops_waiting});
 }

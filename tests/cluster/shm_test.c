@@ -1,4 +1,5 @@
-/* shm_test.c -- calls through shared memory: the cases of all streams, and callers that lie. */
+/* shm_test.c -- calls through shared memory: the cases of all stream transports, and callers that
+ * send wrong data. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -66,7 +67,8 @@ static void liars(void)
     fd = hand_over(shm_name().secret + 1, memory);
     CHECK(!accepted(fd));
     close(fd);
-    int other = memfd_create("x", 0); /* could be cut off under the reader's feet */
+    int other = memfd_create(
+        "x", 0); /* a file that the caller could truncate while the listener reads it */
     CHECK(ftruncate(other, 4096 + 2 * LEAT_RING_BYTES) == 0);
     fd = hand_over(shm_name().secret, other);
     CHECK(!accepted(fd));
@@ -79,7 +81,7 @@ static void liars(void)
         CHECK_OK(leat_rings_make(&p, &m));
         fd = hand_over(shm_name().secret, m);
         CHECK(accepted(fd));
-        if (i % 4 == 0) { /* places that cannot be */
+        if (i % 4 == 0) { /* positions that a correct writer never has */
             p.out.shared->head = (uint64_t)1 << 60;
             p.in.shared->tail = (uint64_t)1 << 61;
             leat_ring_wake_reader(&p.out);
@@ -125,7 +127,7 @@ static void elsewhere(void)
     stop();
 }
 
-/* What is no offer is not taken for one. */
+/* Bytes that are no offer are refused. */
 static void bad_offers(void)
 {
     static const char *const bad[] = {"", "x", "host\nsocket\n", "host\nsocket\nxyz", "h\ns\n1 2"};
@@ -138,7 +140,7 @@ static void bad_offers(void)
     }
 }
 
-/* A channel over gRPC takes the faster way while there is one. */
+/* A channel uses shared memory while it has such a link, and gRPC otherwise. */
 static void beside_grpc(void)
 {
     char reply[64], address[32];

@@ -1,5 +1,5 @@
 /* socket_test.c -- calls over a direct socket: the cases of all streams, by a Unix socket and by
- * TCP; and callers that are slow, lie, or never say who they are. */
+ * TCP; and callers that are slow, send wrong data, or never complete the handshake. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -101,7 +101,7 @@ static void wrong_handshakes(void)
         CHECK_INT(answer(fd), 0);
         close(fd);
     }
-    /* A right one, byte by byte. */
+    /* A correct handshake, byte by byte. */
     leat_socket_handshake_init(&h, n.secret);
     int fd = connect_raw();
     for (size_t at = 0; at < sizeof h; at++) {
@@ -110,7 +110,7 @@ static void wrong_handshakes(void)
     }
     CHECK_INT(answer(fd), 1);
     close(fd);
-    /* The first half of one, and nothing more: it is closed when its time is up. */
+    /* The first half of a handshake, and nothing more: the connection is closed at its deadline. */
     fd = connect_raw();
     CHECK(send(fd, &h, sizeof h / 2, MSG_NOSIGNAL) == sizeof h / 2);
     int64_t begin = leat_now_ns();
@@ -121,7 +121,7 @@ static void wrong_handshakes(void)
     stop();
 }
 
-/* Connections that never say a word keep nobody out, and cost little. */
+/* Connections that send nothing keep no other caller out, and use few resources. */
 static void silent_crowd(void)
 {
     enum { N = 1000 };
@@ -131,11 +131,12 @@ static void silent_crowd(void)
     int before = open_files();
     for (int i = 0; i < N; i++)
         fds[i] = connect_raw();
-    CHECK(open_files() < before + N + 100); /* ours, and at most those that may wait */
+    CHECK(open_files() <
+          before + N + 100); /* this test's connection, and at most those that may wait */
     leat_channel *other;
     CHECK_OK(open_by(&offer, &other));
     CHECK(leat_channel_state(other) == LEAT_LINK_LIVES);
-    CHECK_OK(echo_ask(other, "/test/Echo", "hello", reply, sizeof reply, NULL));
+    CHECK_OK(echo_call(other, "/test/Echo", "hello", reply, sizeof reply, NULL));
     CHECK_OK(ask("/test/Echo", "hello", reply, sizeof reply, 0));
     leat_channel_free(other);
     for (int i = 0; i < N; i++) {
@@ -151,7 +152,7 @@ static void send_frame(int fd, const leat_frame *f, const void *rest, size_t n)
     (void)!send(fd, rest, n, MSG_NOSIGNAL);
 }
 
-/* What is no frame closes the connection that it came by, and no other. */
+/* Bytes that are no frame close their connection, and no other. */
 static void garbage(void)
 {
     char reply[8];
@@ -194,7 +195,7 @@ static void garbage(void)
     stop();
 }
 
-/* Half a frame is forgotten with its connection. */
+/* Half a frame is dropped with its connection. */
 static void half_frames(void)
 {
     char reply[8];
@@ -217,7 +218,7 @@ static void half_frames(void)
     stop();
 }
 
-/* A caller that does not read what it asked for holds up nobody but itself. */
+/* A caller that does not read its replies delays no other caller. */
 static void slow_reader(void)
 {
     enum { N = 100, BYTES = 1 << 20 };
@@ -357,7 +358,7 @@ static void unreachable(void)
     transport->stop(listener, in_ms(500));
 }
 
-/* The port is opened later: the link comes about without anybody's doing. */
+/* The port is opened later: the link is made in the background. */
 static void opened_later(void)
 {
     leat_channel *c;
@@ -392,7 +393,7 @@ static void opened_later(void)
     leat_strbuf_release(&first);
 }
 
-/* Packets to that address vanish: opening takes no time, nor does freeing. */
+/* Packets to the address are lost: neither opening nor freeing a link waits. */
 static void black_hole(void)
 {
     leat_channel *c;
@@ -464,7 +465,7 @@ static void bad_offers(void)
     }
 }
 
-/* With TLS configured nothing travels between machines but by gRPC. */
+/* With TLS configured, tasks on different machines use gRPC only. */
 static void with_tls(void)
 {
     leat_security security = {.certificate = "c.pem", .key = "k.pem"};

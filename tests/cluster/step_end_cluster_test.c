@@ -66,7 +66,7 @@ static void cancelled(void)
     pair_stop(&p);
 }
 
-/* What a step waits for comes when its time is over. */
+/* The element that a step waits for is enqueued at about the step's deadline. */
 static void timed_out(void)
 {
     pair p;
@@ -82,7 +82,7 @@ static void timed_out(void)
         bool well = race_ended_well(race_run(s, m.x, m.take, &(leat_run_options){.timeout_ms = 1}),
                                     LEAT_DEADLINE_EXCEEDED);
         race_await(&r, well);
-        if (!well) { /* what came too late, unless the step took it before it was ended there */
+        if (!well) { /* dequeues an element that came too late */
             leat_status rest = race_run(s, m.x, m.take, &(leat_run_options){.timeout_ms = 20});
             race_ended_well(rest, LEAT_DEADLINE_EXCEEDED);
         }
@@ -93,7 +93,7 @@ static void timed_out(void)
     pair_stop(&p);
 }
 
-/* A run in parts, which is given up last, keeps the session from being freed before that. */
+/* A partial run that is freed last keeps the session from being freed before. */
 static void closed(void)
 {
     pair p;
@@ -123,7 +123,7 @@ static void kill_ps(void *t)
     task_end(t);
 }
 
-/* The ps is killed while steps run one after the other; its next life serves a new session. */
+/* The ps is killed while steps run one after the other; a restarted ps serves a new session. */
 static void killed(void)
 {
     leat_cluster *c = pair_cluster();

@@ -87,7 +87,7 @@ static leat_status ask(const char *method, const char *text, char *reply, size_t
                        int64_t timeout_ms)
 {
     leat_call_options o = {.deadline_ns = timeout_ms ? in_ms(timeout_ms) : 0};
-    return echo_ask(channel, method, text, reply, cap, &o);
+    return echo_call(channel, method, text, reply, cap, &o);
 }
 
 static void call(const char *method, result *r, leat_call **out)

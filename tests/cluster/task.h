@@ -13,8 +13,8 @@ typedef struct task {
     FILE *says; /* its standard output */
 } task;
 
-/* Runs this program as "PROGRAM --role role arg", after `first` in the new process if that is not
- * NULL. (Not a plain fork: gRPC has threads.) */
+/* Runs this program as "PROGRAM --role role arg", in a new process, which calls `first` before, if
+ * that is not NULL. (A fork alone would not do, because gRPC has threads.) */
 static inline task task_start_after(void (*first)(void), const char *role, const char *arg)
 {
     int p[2];

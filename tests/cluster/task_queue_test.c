@@ -1,5 +1,6 @@
-/* task_queue_test.c -- queues and accumulators on a server: those with a shared_name are all
- * sessions', others one session's; a session that waits and is closed takes nothing with it. */
+/* task_queue_test.c -- queues and accumulators on a server: those with a shared_name are shared by
+ * all sessions, others belong to one session; a session that is closed while it waits takes no
+ * element. */
 #include <leat/leat.h>
 #include <pthread.h>
 #include <unistd.h>

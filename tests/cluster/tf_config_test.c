@@ -1,4 +1,4 @@
-/* TF_CONFIG: JSON as it should be and as it should not, clusters dense and sparse. */
+/* tf_config_test.c -- TF_CONFIG: correct and wrong JSON, complete and sparse clusters. */
 #include "cluster/cluster_spec.h"
 #include "cluster/json.h"
 #include "test.h"
@@ -38,7 +38,7 @@ static void dense(void)
     leat_cluster_free(c);
 }
 
-/* It may be the task, but is never one of the cluster's. */
+/* An evaluator may be the task, but is never one of the cluster's tasks. */
 static void evaluator(void)
 {
     read_ok("{\"cluster\": {\"worker\": [\"w:1\"], \"evaluator\": [\"e:1\"]},"
@@ -55,7 +55,7 @@ static void sparse(void)
     CHECK_STR(leat_cluster_address(c, "worker", 3), "w3:1");
     CHECK_STR(leat_cluster_address(c, "ps", 1), "p1:1");
     leat_cluster_free(c);
-    /* A ps task of index 1 is told of itself alone. */
+    /* The sparse cluster of a ps task of index 1 has that task alone. */
     read_ok("{\"sparseCluster\": {\"worker\": {}, \"ps\": [\"p1:1\"]},"
             "\"task\": {\"type\": \"ps\", \"index\": 1}}");
     CHECK_STR(leat_cluster_address(c, "ps", 1), "p1:1");

@@ -96,7 +96,7 @@ static inline int be(const char *role, const char *arg)
     return code;
 }
 
-/* ---- The tests' side ---- */
+/* ---- For the test: starting tasks and reading their output ---- */
 
 typedef struct child {
     task task;

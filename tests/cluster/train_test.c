@@ -114,7 +114,7 @@ static void chief_killed_async(void)
     all_end(&k);
 }
 
-/* In sync mode nobody ends rounds without it: workers wait, and go on when it is back. */
+/* In sync mode the chief ends the rounds: workers wait for it, and go on when it is back. */
 static void chief_killed_sync(void)
 {
     static cluster k;
@@ -122,7 +122,7 @@ static void chief_killed_sync(void)
     start_all(&k);
     CHECK(beyond(&k.worker, 50, 10));
     task_end(&k.chief.task);
-    CHECK(until(&k.worker, "of all replicas for", 20)); /* names the silent one */
+    CHECK(until(&k.worker, "of all replicas for", 20)); /* names the silent replica */
     begin(&k.chief, "chief", k.arg);
     CHECK(until(&k.chief, "ready", 20));
     CHECK(beyond(&k.worker, 100, 20));

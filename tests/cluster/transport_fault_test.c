@@ -1,5 +1,5 @@
 /* transport_fault_test.c -- calls over gRPC to peers that are not there, are killed, are stopped,
- * come back, or are no tasks at all; and what the words of the errors are. */
+ * come back, or are no tasks at all; and the messages of the errors. */
 #include "echo.h"
 
 #include <arpa/inet.h>
@@ -9,7 +9,7 @@
 #include "cluster/grpc/channel_int.h"
 #include "task.h"
 
-/* A server of its own: prints its port, ends when it is killed. */
+/* A server process: prints its port, and runs until it is killed. */
 static int serve(const char *where)
 {
     leat_listener *l;
@@ -42,7 +42,7 @@ static leat_status ask(const char *method, int64_t timeout_ms, bool wait_ready)
 {
     leat_call_options o = {.deadline_ns = timeout_ms ? in_ms(timeout_ms) : 0,
                            .wait_ready = wait_ready};
-    return echo_ask(channel, method, "", NULL, 0, &o);
+    return echo_call(channel, method, "", NULL, 0, &o);
 }
 
 static void park(result *r)
@@ -70,7 +70,8 @@ static void unresolved(void)
     leat_channel_free(channel);
 }
 
-/* Something listens and answers with these bytes, or hangs up (none), or says nothing (NULL). */
+/* Calls a listener that sends these bytes, or closes the connection (none), or sends nothing
+ * (NULL). */
 static void talk_to(const char *bytes, leat_code code, const char *words)
 {
     int l = socket(AF_INET, SOCK_STREAM, 0);
@@ -121,7 +122,7 @@ static void killed(void)
     leat_event_wait(&r.done, 0);
     CHECK_ERROR(r.status, UNAVAILABLE, "closed the connection in mid-call");
     CHECK_ERROR(ask("/test/Echo", 20000, false), UNAVAILABLE, "refused");
-    /* Back on the same port: whoever waits is served. */
+    /* Started again on the same port: calls that wait are served. */
     char where[32];
     snprintf(where, sizeof where, "%s", address);
     t = start_server(where);
@@ -144,7 +145,7 @@ static void stopped(void)
     CHECK_ERROR(r.status, UNAVAILABLE, "fell silent");
     kill(t.pid, SIGCONT);
     CHECK_OK(ask("/test/Echo", 20000, true));
-    /* A peer that is merely slow to answer is not given up. */
+    /* Calls to a peer that is only slow do not fail. */
     park(&r);
     CHECK(!leat_event_wait(&r.done, in_ms(4000)));
     leat_channel_free(channel);
@@ -152,7 +153,7 @@ static void stopped(void)
     task_end(&t);
 }
 
-/* A caller that is killed, or stopped and so silent, is gone: that is seen without a deadline. */
+/* The loss of a caller that is killed, or stopped, is noticed without a deadline. */
 static int call_and_wait(const char *where)
 {
     open_channel(where);
@@ -191,7 +192,7 @@ static void caller_stopped(void)
     caller_vanishes(false);
 }
 
-/* Bytes that are no HTTP/2, and HTTP/1, do no harm. */
+/* Bytes that are no HTTP/2, and HTTP/1, do not harm the listener. */
 static void garbage(void)
 {
     leat_listener *l;

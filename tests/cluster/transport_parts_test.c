@@ -1,5 +1,6 @@
-/* transport_parts_test.c -- messages that travel in parts: both ways, to peers that know nothing of
- * it, too large, cancelled, and heads that lie. LEAT_TEST_HUGE=1 moves tensors of more than 2 GB.
+/* transport_parts_test.c -- messages that are sent in parts: in both directions, to peers that do
+ * not know parts, too large, cancelled, with wrong heads. LEAT_TEST_HUGE=1 moves tensors of more
+ * than 2 GB.
  */
 #include "test.h"
 
@@ -169,7 +170,7 @@ static void too_large(void)
     CHECK_INT(atomic_load(&came), 0);
     stop();
     leat_whole_max = 4000;
-    start(false, true, 0); /* the request goes in parts, the answer cannot */
+    start(false, true, 0); /* the request is sent in parts, the reply cannot be */
     CHECK_ERROR(post("/test/Echo", 5000, 0), RESOURCE_EXHAUSTED,
                 "A reply of 5000 bytes is larger than the 4000");
     stop();
@@ -214,7 +215,8 @@ static void on_result(void *arg, leat_status s, const leat_incoming *in)
     leat_event_set(&r->done);
 }
 
-/* At any moment: before the peer is asked about parts, while they go, while they come back. */
+/* Cancels calls at any time: during the ping that finds out about parts, while parts are sent,
+ * while they are received. */
 static void cancelled(void)
 {
     start(true, true, 0);
@@ -353,12 +355,13 @@ static void tasks(void)
 {
     leat_parts_from = 1 << 20;
     leat_parts_bytes = 1 << 19;
-    leat_whole_max = 2 << 20; /* as if gRPC ended there */
+    leat_whole_max = 2 << 20; /* as if this were gRPC's limit */
     between_tasks(2500000, false);
     leat_whole_max = INT64_C(2147483647);
 }
 
-/* A task that knows nothing of parts, as TensorFlow's, hears which tensor is too large for it. */
+/* A task that does not know parts, as TensorFlow's, gets an error that names the tensor that is too
+ * large. */
 static void refused_by_name(void)
 {
     leat_parts_known = false;

@@ -1,5 +1,5 @@
 /* transport_test.c -- calls over gRPC within one process: replies and errors, deadlines,
- * cancellation, callers that go away, handlers that block, listeners that stop. */
+ * cancellation, callers that are lost, handlers that block, listeners that stop. */
 #define _GNU_SOURCE
 #include "echo.h"
 
@@ -36,7 +36,7 @@ static void stop(void)
 static leat_status ask(const char *method, const char *text, char *reply, size_t cap,
                        const leat_call_options *options)
 {
-    return echo_ask(channel, method, text, reply, cap, options);
+    return echo_call(channel, method, text, reply, cap, options);
 }
 
 static void echo(void)
@@ -56,7 +56,7 @@ static void echo(void)
     stop();
 }
 
-/* Tensors among text, without a copy, let go when they are sent. */
+/* Tensors among text are sent without a copy, and their references are dropped afterwards. */
 static void pieces(void)
 {
     start();
@@ -83,7 +83,7 @@ static void pieces(void)
     }
     free(reply);
     stop();
-    leat_tensor_unref(big); /* the sanitizer sees what is not let go */
+    leat_tensor_unref(big); /* the leak sanitizer finds references that are not dropped */
     leat_tensor_unref(empty);
 }
 
@@ -135,7 +135,7 @@ static void channel_freed(void)
     CHECK(leat_event_is_set(&r.done));
     CHECK_ERROR(r.status, CANCELLED, "");
     await(&gone, 1);
-    leat_listener_stop(listener, in_ms(1000)); /* before the answer */
+    leat_listener_stop(listener, in_ms(1000)); /* before the reply */
     leat_server_call_reply(parked, NULL, NULL);
 }
 
@@ -154,7 +154,7 @@ static void listener_stopped(void)
     leat_channel_free(channel);
 }
 
-/* A stop waits for answers. */
+/* Stopping a listener waits for the replies of its handlers. */
 static void *answer_soon(void *arg)
 {
     usleep(100000);
@@ -258,7 +258,7 @@ static void no_threads(void)
     CHECK_ERROR(leat_listen("127.0.0.1:0", NULL, echo_handle, NULL, &listener), RESOURCE_EXHAUSTED,
                 "ulimit -u");
     forbid_threads(false);
-    start(); /* Nothing is left of the attempts. */
+    start(); /* The failed attempts have left no thread behind. */
     stop();
 }
 

@@ -1,5 +1,5 @@
-/* transports_test.c -- the list of transports: one that is put there by the test is checked,
- * offered by GetStatus, chosen for calls, left when it dies, and taken up again. */
+/* transports_test.c -- the list of transports: a transport that the test adds is checked, offered
+ * by GetStatus, used for calls, not used when its link has broken, and used again. */
 #include "echo.h"
 
 #include <leat/leat.h>
@@ -147,13 +147,14 @@ static void stop(void)
     CHECK_INT(atomic_load(&fake.listening), 0);
 }
 
-/* Whether a call goes by the fake; it goes by gRPC otherwise, and peer is the caller's address. */
+/* Whether a call uses the test's transport; otherwise it uses gRPC, and peer is the caller's
+ * address. */
 static char peer[64];
 static bool by_fake(void)
 {
     int before = atomic_load(&fake.calls);
     leat_call_options o = {.deadline_ns = in_ms(20000)};
-    leat_status s = echo_ask(channel, "/test/Peer", "", peer, sizeof peer, &o);
+    leat_status s = echo_call(channel, "/test/Peer", "", peer, sizeof peer, &o);
     bool went = atomic_load(&fake.calls) > before;
     if (went)
         CHECK_ERROR(s, ABORTED, "went by the fake");
@@ -168,7 +169,7 @@ static void chosen(void)
     start(1);
     CHECK_INT(offers.n, 1);
     CHECK_STR(offers.v[0].transport, "fake");
-    CHECK(!by_fake()); /* nobody has told the channel of the offer */
+    CHECK(!by_fake()); /* the channel does not have the offer yet */
     leat_channel_use_offers(channel, &offers, 0);
     CHECK(!by_fake());
     leat_channel_use_offers(channel, &offers, 1);
@@ -195,8 +196,8 @@ static void chosen(void)
     end();
 }
 
-/* When a link dies, the connection of the other one may be dead, too, and nobody has noticed since
- * no call went by it: the first call after that has a new connection, later ones keep it. */
+/* When a link dies, the connection of the other one may be dead, too, which is not noticed while no
+ * call uses it: the first call after that gets a new connection, later ones keep it. */
 static void renewed(void)
 {
     char first[64], second[64];
@@ -225,7 +226,7 @@ static void refused(void)
     CHECK(!by_fake());
     CHECK(!leat_channel_degraded(channel));
     stop();
-    /* Who cannot listen by one transport listens by the others. */
+    /* A server that cannot listen on one transport listens on the others. */
     fake.listen_error = leat_error(UNAVAILABLE, "no room");
     start(1);
     CHECK_INT(offers.n, 0);
@@ -305,7 +306,7 @@ static void offered(void)
     CHECK_OK(call_status(leat_peers_at(peers, 0)));
     await(&fake.opened, 1);
     CHECK_ERROR(call_status(leat_peers_at(peers, 0)), ABORTED, "went by the fake");
-    /* It dies: calls go on, and the status that is requested again brings it back. */
+    /* The link breaks: calls go on, and the peer's next status brings an offer for a new link. */
     fake.state = LEAT_LINK_DEAD;
     CHECK_OK(call_status(leat_peers_at(peers, 0)));
     for (int i = 0; i < 100 && atomic_load(&fake.opened) < 2; i++) {
@@ -320,7 +321,7 @@ static void offered(void)
     end();
 }
 
-/* A server that is to use gRPC alone neither offers nor takes anything else. */
+/* A server that may use gRPC alone neither offers nor uses another transport. */
 static void turned_off(void)
 {
     leat_server *server;

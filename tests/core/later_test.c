@@ -1,4 +1,4 @@
-/* What a thread puts off, and a thread that stays on one CPU for some time. */
+/* later_test.c -- jobs that a thread runs later, and threads that are bound to a CPU. */
 #define _GNU_SOURCE
 #include "core/later.h"
 
@@ -152,7 +152,7 @@ static void bound(void)
     leat_bind(-1); /* nonsense changes nothing */
     leat_bind(1 << 20);
     CHECK_INT(cpus(), 1);
-    pthread_t t; /* the pool's threads go where they like */
+    pthread_t t; /* the pool's threads are not bound */
     CHECK(leat_pool_thread_start(&t, count_cpus, &there) == 0);
     pthread_join(t, NULL);
     CHECK_INT(there, all);

@@ -1,6 +1,6 @@
-/* frame_fuzz.c -- any bytes as what comes over a socket after the handshake: to a listener, as
- * requests and what else there is, and to a caller that has calls under way, as replies. The first
- * byte of an input says to whom. Every call must end exactly once. */
+/* frame_fuzz.c -- any bytes as what comes over a socket after the handshake: to a listener, and to
+ * a caller that has calls under way. The first byte of an input says to which of them. Every call
+ * must end exactly once. */
 #include <leat/leat.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -75,7 +75,7 @@ static void to_caller(int pair[2], const uint8_t *data, size_t size)
     feed(pair[1], data, size);
     base->ops->free(base);
     if (atomic_load(&ended) != CALLS)
-        abort(); /* one did not end, or twice */
+        abort(); /* a call did not end, or ended twice */
 }
 
 /* A connection that stays, so that the watch's thread does not end with every input. */

@@ -108,7 +108,7 @@ static leat_dtype some_type(bytes *b, leat_types set)
     return t;
 }
 
-/* What one try holds until it is over. */
+/* What one try has allocated, to be freed at its end. */
 typedef struct attempt {
     bytes *b;
     leat_graph *g;
@@ -255,8 +255,8 @@ static bool on_accumulator(const char *op)
     return strstr(op, "Accumulator") && !strstr(op, "ConditionalAccumulator");
 }
 
-/* What an op on a queue or an accumulator works on, mostly of the dtypes that the op has. Nothing
- * is there that it could wait for: a run's time must be short. */
+/* Makes a queue for an op, mostly of the op's dtypes. Nothing fills or empties it: an op that waits
+ * for it ends by the time-out of the run, which must be short. */
 static leat_out some_queue(attempt *a, bool ref)
 {
     static const char *const kinds[] = {"FIFOQueue", "PaddingFIFOQueue", "RandomShuffleQueue",
@@ -369,7 +369,7 @@ static void run_gradient(attempt *a, leat_node *n)
     leat_dtype t = n->n_out ? n->out_types[0] : LEAT_INVALID;
     if ((t != LEAT_FLOAT && t != LEAT_DOUBLE) || !a->n_in)
         return;
-    if (n->n_out > 1000) /* as many nodes: that is right, but it takes its time */
+    if (n->n_out > 1000) /* the gradient has as many nodes: it would take too long */
         return;
     leat_status s = leat_gradients(&y, 1, a->in, a->n_in, grads);
     for (int i = 0; !s && i < a->n_in; i++)
@@ -378,7 +378,8 @@ static void run_gradient(attempt *a, leat_node *n)
     leat_status_free(s);
 }
 
-/* One node of the op that the first bytes choose; index >= 0: of that op. */
+/* Makes and runs one node: of the op with this index, or, if it is negative, of an op that the
+ * first bytes choose. */
 static void random_op(const uint8_t *data, size_t size, int index)
 {
     bytes b = {data, size};

@@ -1,8 +1,9 @@
-/* reply_fuzz.c -- any bytes as what other tasks answer: to a master that drives a worker, and to a
- * client of a master elsewhere; and as the words of a peer that is done.
+/* reply_fuzz.c -- any bytes as replies of other tasks: to a master that drives a worker, and to a
+ * client of a master; and as a peer's request Done.
  *
- * An input is a byte that chooses, and a row of answers: a byte, two bytes of length, the message.
- * The byte says whether the usual answer comes first, so that things go further, or an error. */
+ * An input is a byte that chooses, and a sequence of replies: a byte, two bytes of length, the
+ * message. The byte says whether a correct reply comes before the message, so that the run goes
+ * further, or an error. */
 #include <leat/leat.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -20,12 +21,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* what is left of the 
 static const uint8_t *data;
 static size_t size;
 
-static leat_listener *listener; /* the task that gives the answers */
-static leat_server *server;     /* the one that asks */
+static leat_listener *listener; /* the task that replies */
+static leat_server *server;     /* the task that calls it */
 static char there[32];
 
-/* The next row of the input; a copy of its bytes, because a call that nobody waits for may still be
- * answered when the input is freed. */
+/* The next row of the input; a copy of its bytes, because the reply to a call that is not waited
+ * for may be sent after the input was freed. */
 static bool next(uint8_t *kind, leat_strbuf *bytes)
 {
     pthread_mutex_lock(&lock);
@@ -65,7 +66,7 @@ static void put_status(leat_strbuf *b, bool leat)
     r.device_attributes = &devices;
     r.n_device_attributes = 1;
     r.leat = leat ? &self : NULL;
-    leat_put_fields(b, &r);
+    LEAT_DIE_ON_ERROR(leat_put_fields(b, LEAT_METHOD_GET_STATUS, &r));
 }
 
 static void put_handle(leat_strbuf *b, const char *method)
@@ -74,9 +75,9 @@ static void put_handle(leat_strbuf *b, const char *method)
     Leat__RegisterGraphResponse graph = LEAT__REGISTER_GRAPH_RESPONSE__INIT;
     session.session_handle = graph.graph_handle = "handle";
     if (strcmp(method, LEAT_METHOD_CREATE_SESSION) == 0)
-        leat_put_fields(b, &session);
+        LEAT_DIE_ON_ERROR(leat_put_fields(b, method, &session));
     if (strcmp(method, LEAT_METHOD_REGISTER_GRAPH) == 0)
-        leat_put_fields(b, &graph);
+        LEAT_DIE_ON_ERROR(leat_put_fields(b, method, &graph));
 }
 
 static void usual(const char *method, const leat_incoming *in, bool leat, leat_outgoing *o)
@@ -133,7 +134,7 @@ static void begin(void)
     leat_cluster_free(c);
 }
 
-/* z = -x + 1, half of it there. */
+/* z = -x + 1, in part on the other task. */
 static void run(const char *target)
 {
     leat_graph *g = leat_graph_new();
@@ -191,7 +192,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     else
         run(bytes[0] & 1 ? leat_server_target(server) : target);
     pthread_mutex_lock(&lock);
-    size = 0; /* calls that nobody waited for may still come */
+    size = 0; /* calls that were not waited for may still come */
     pthread_mutex_unlock(&lock);
     return 0;
 }

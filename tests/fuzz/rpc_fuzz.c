@@ -1,8 +1,8 @@
 /* rpc_fuzz.c -- any bytes as calls to a task: every method of both services, several in a row.
  *
- * An input is a row of calls: a byte that chooses the method, two bytes of length, the message. The
- * handles of the session and of the graph that the task gave last are put in front, so that calls
- * come further than "no such session". Every call must be answered exactly once. */
+ * An input is a sequence of calls: a byte that chooses the method, two bytes of length, the
+ * message. The handles of the session and of the graph that the task gave last are put in front, so
+ * that calls do not all fail with "no such session". Every call must get exactly one reply. */
 #include <leat/leat.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,7 +172,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     leat_peers_free(peers);
     leat_worker_free(worker);
     if (open_calls)
-        abort(); /* one was not answered */
+        abort(); /* a call got no reply */
     free(session);
     free(graph);
     session = graph = NULL;

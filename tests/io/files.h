@@ -1,4 +1,4 @@
-/* files.h -- for tests of files: paths, whole files, directories of their own. */
+/* files.h -- for tests of files: paths, reading whole files, a directory for each test. */
 #ifndef LEAT_TEST_FILES_H
 #define LEAT_TEST_FILES_H
 
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A path under this test's own directory in the build; four at a time. */
+/* A path in the test's own directory in the build. Valid until the fourth call after this one. */
 static inline const char *here(const char *name)
 {
     static char paths[4][512];

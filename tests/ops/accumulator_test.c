@@ -1,5 +1,5 @@
-/* accumulator_test.c -- accumulators: means and sums, dense and of rows, what is dropped, who
- * waits, the words of errors. Values are TensorFlow 1.15's. */
+/* accumulator_test.c -- accumulators: means and sums, dense and of rows, dropped gradients, takers
+ * that wait, messages of errors. Values are TensorFlow 1.15's. */
 #include <leat/leat.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -361,7 +361,7 @@ static void waiting(void)
     start(&c, &f, f.take3);
     start(&d, &f, f.take1);
     CHECK_OK(apply(&f, 2, V(9)));
-    leat_cancel_runs(c.cancel); /* whoever is behind it goes on */
+    leat_cancel_runs(c.cancel); /* the taker behind it is served */
     pthread_join(c.thread, NULL);
     pthread_join(d.thread, NULL);
     CHECK_ERROR(c.status, CANCELLED, "was cancelled");

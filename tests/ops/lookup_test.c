@@ -1,4 +1,4 @@
-/* lookup_test.c -- tables: filled, asked, taken out and in; the mistakes. */
+/* lookup_test.c -- lookup tables: filling, lookups, export and import; errors. */
 #include "test.h"
 
 #include <leat/leat.h>

@@ -1,5 +1,5 @@
-/* queue_wait_test.c -- who waits at a queue, who is served first, and how waiting ends; many
- * threads at one queue; memory stays flat. */
+/* queue_wait_test.c -- enqueues and dequeues that wait: their order, and how waiting ends; many
+ * threads with one queue; memory does not grow. */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -93,7 +93,7 @@ static void session_closes(void)
     leat_graph_free(f.g);
 }
 
-/* Who came first is served first; a batch larger than the queue goes through it. */
+/* Waiters are served in their order; a batch may be larger than the queue's capacity. */
 static void in_line(void)
 {
     fixture f = begin();
@@ -178,7 +178,8 @@ static void crowd(void)
     }
 }
 
-/* Runs that are cancelled while others put and take: nothing is lost but with who took it. */
+/* Runs that are cancelled while others enqueue and dequeue: only elements that a cancelled run had
+ * dequeued are lost. */
 static void cancelled_crowd(void)
 {
     fixture f = begin();

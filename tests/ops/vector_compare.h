@@ -1,4 +1,4 @@
-/* vector_compare.h -- are two tensors alike, by the tolerance of their dtype? */
+/* vector_compare.h -- compares two tensors, with the tolerance of their dtype. */
 #ifndef LEAT_TEST_VECTOR_COMPARE_H
 #define LEAT_TEST_VECTOR_COMPARE_H
 
@@ -34,7 +34,7 @@ static inline bool vec_is_floating(leat_dtype t)
            t == LEAT_COMPLEX64 || t == LEAT_COMPLEX128;
 }
 
-/* Number i; a complex element counts as two. */
+/* Number i of a tensor; a complex element is two numbers. */
 static inline double vec_number(const leat_tensor *t, int64_t i)
 {
     const void *p = leat_tensor_data(t);
@@ -48,7 +48,7 @@ static inline double vec_number(const leat_tensor *t, int64_t i)
     }
 }
 
-/* One NaN is as good as another; zeros' signs count for VEC_BITS only. */
+/* All NaNs are equal; the sign of zero counts for VEC_BITS only. */
 static inline bool vec_number_alike(double got, double want, uint32_t kind, double scale,
                                     vec_tolerance tol)
 {
@@ -75,7 +75,7 @@ static inline bool vec_strings_alike(const leat_tensor *got, const leat_tensor *
     return true;
 }
 
-/* If not, why says which element differs, what was expected and what came. */
+/* True if the tensors are alike; else `why` says which element differs, and both values. */
 static inline bool vec_alike(const leat_tensor *got, const leat_tensor *want, uint32_t kind,
                              double scale, char *why, size_t n)
 {

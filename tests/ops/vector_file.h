@@ -29,7 +29,7 @@ typedef struct vec_list {
 } vec_list;
 typedef struct vec_run {
     vec_list feeds, targets, fetches;
-    uint32_t code; /* expected; VEC_ANY_ERROR */
+    uint32_t code; /* the expected status code, or VEC_ANY_ERROR */
     const char *words;
 } vec_run;
 typedef struct vec_gradient {
@@ -93,7 +93,7 @@ static inline uint32_t vec_count(vec_file *f)
     return n;
 }
 
-/* What the items of a list hold besides each other's order. */
+/* The fields of an item of a list. */
 enum { VEC_NAME = 1, VEC_KIND = 2, VEC_TENSOR = 4, VEC_SHAPE = 8 };
 static inline vec_list vec_items(vec_file *f, leat_arena *a, int what)
 {

@@ -1,4 +1,4 @@
-/* vector_replay.h -- runs one case of the vectors on Leat and says how it ended. */
+/* vector_replay.h -- runs one case of tests/vectors on Leat and compares the results. */
 #ifndef LEAT_TEST_VECTOR_REPLAY_H
 #define LEAT_TEST_VECTOR_REPLAY_H
 
@@ -14,7 +14,7 @@
 enum { RUN_TIMEOUT_MS = 20000 };
 
 typedef enum outcome { PASSED, FAILED, NO_OP, NO_KERNEL, N_OUTCOMES } outcome;
-/* What was compared, over all cases. */
+/* Counts of what was compared in all cases. */
 typedef struct vec_counts {
     int values, gradients, errors, shapes;
 } vec_counts;
@@ -27,7 +27,7 @@ typedef struct replay {
     leat_graph *graph;
     leat_session *session;
     const char *mode;    /* "plain" or "optimised" */
-    const char *missing; /* the op or kernel that is not there */
+    const char *missing; /* the op or kernel that Leat does not have; or NULL */
     vec_counts *counts;
     bool verbose; /* print what is wrong */
 } replay;
@@ -79,7 +79,8 @@ static outcome fail(const replay *r, const char *fmt, ...)
     return FAILED;
 }
 
-/* What stands between words and the next quote, for messages of things that are not there. */
+/* The name in a message such as "No gradient for op 'X'": the text from behind `words` to the next
+ * quote. */
 static const char *quoted(replay *r, const char *message, const char *words)
 {
     const char *at = strstr(message, words);
@@ -89,8 +90,8 @@ static const char *quoted(replay *r, const char *message, const char *words)
     return leat_arena_strndup(r->arena, at, strcspn(at, "']"));
 }
 
-/* A status that was not expected; takes it. An op (of a gradient) or a kernel that is not there is
- * not a failure. */
+/* A status that was not expected; takes it. An op, its gradient or a kernel that Leat does not have
+ * is no failure. */
 static outcome fail_status(replay *r, const char *what, leat_status s)
 {
     outcome o;
@@ -120,7 +121,7 @@ static leat_tensor *tensor_of(vec_bytes b)
     if (!s)
         s = leat_tensor_from_proto(p, &t);
     leat_proto_free(p);
-    LEAT_DIE_ON_ERROR(s); /* the files are ours */
+    LEAT_DIE_ON_ERROR(s); /* the files are part of this repository */
     return t;
 }
 
@@ -216,7 +217,7 @@ static outcome compare(replay *r, const char *what, leat_tensor *got, vec_bytes 
     return ok ? PASSED : fail(r, "%s: %s", what, why);
 }
 
-/* Takes the status of a run of which an error was expected. */
+/* Checks the status of a run that should fail. Takes s. */
 static outcome check_error(replay *r, const vec_run *v, leat_status s)
 {
     r->counts->errors++;
@@ -360,10 +361,10 @@ static outcome replay_in(replay *r, bool optimised)
     return o;
 }
 
-/* On the graph as it is, then on the optimised one; the first that does not pass tells. missing_out
- * names the op or kernel that is not there; it lives in the arena. */
-static inline outcome vec_replay(const vec_case *c, leat_arena *arena, bool verbose, vec_counts *counts,
-                          const char **missing_out)
+/* Runs the graph as it is, then optimised; gives the result of the first that does not pass.
+ * missing_out names the op or kernel that Leat does not have; it lives in the arena. */
+static inline outcome vec_replay(const vec_case *c, leat_arena *arena, bool verbose,
+                                 vec_counts *counts, const char **missing_out)
 {
     replay r = {.c = c, .arena = arena, .mode = "plain", .counts = counts, .verbose = verbose};
     LEAT_DIE_ON_ERROR(LEAT_UNPACK(graph_def, c->graph.s, c->graph.n, &r.def));

@@ -61,7 +61,7 @@ static inline int count_op(const compiled *x, const char *op) /* NULL: all */
     return n;
 }
 
-/* What the i-th _Retval gets. */
+/* The output that the i-th _Retval gets. */
 static inline leat_out fetched(const compiled *x, int i)
 {
     for (int k = 0; k < x->c.graph->n_nodes; k++) {

@@ -1,4 +1,4 @@
-/* place_test.c -- groups of nodes get devices by what they ask for, by kernels and by priority. */
+/* place_test.c -- groups of nodes get devices by their device names, by kernels and by priority. */
 #include "test.h"
 
 #include <leat/leat.h>
@@ -128,7 +128,7 @@ static void soft(void)
     leat_graph_free(g);
 }
 
-/* Whose wish it is that cannot be, where another member has no kernel. */
+/* The error names the node whose device cannot be had, though another member lacks the kernel. */
 static void colocated(void)
 {
     leat_graph *g = leat_graph_new();

@@ -40,7 +40,7 @@ static void effects(void)
     leat_graph_free(g);
 }
 
-/* The gradient by the labels is held by a tuple, but nobody asked for it. */
+/* The gradient by the labels is an input of a tuple, but is not used otherwise. */
 static void unasked_gradient(void)
 {
     mlp m;

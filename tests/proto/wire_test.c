@@ -219,6 +219,35 @@ static void nothing(void)
     leat_strbuf_release(&out);
 }
 
+/* A message beyond the limit is an error that names type and size, and adds nothing. */
+static void too_large(void)
+{
+    enum { NAME = 5000 };
+    char name[NAME + 1];
+    Leat__NodeDef node = LEAT__NODE_DEF__INIT, *nodes = &node;
+    Leat__GraphDef g = LEAT__GRAPH_DEF__INIT;
+    leat_strbuf out = {0};
+    memset(name, 'n', NAME);
+    name[NAME] = 0;
+    node.name = name;
+    g.node = &nodes;
+    g.n_node = 1;
+    CHECK_OK(leat_proto_pack(&g, &out));
+    size_t size = out.n;
+    leat_proto_pack_max = size;
+    CHECK_OK(leat_proto_pack(&g, &out));
+    CHECK_INT(out.n, 2 * size);
+    for (size_t max = size - 1; max > 1; max /= 2) {
+        leat_proto_pack_max = max;
+        CHECK_ERROR(leat_proto_pack(&g, &out), INVALID_ARGUMENT,
+                    "Cannot serialize protocol buffer of type tensorflow.GraphDef as the "
+                    "serialized size (5006 bytes) would be larger than the limit");
+    }
+    CHECK_INT(out.n, 2 * size);
+    leat_proto_pack_max = LEAT_PROTO_MAX_SIZE;
+    leat_strbuf_release(&out);
+}
+
 /* Older writers left other orders behind: the first writing puts them right, the second
  * changes nothing. */
 static void graph_stays(const Leat__GraphDef *g)
@@ -248,5 +277,5 @@ int main(int argc, char **argv)
     return RUN(argc, argv, {"same_as_tensorflow", same_as_tensorflow}, {"truncated", truncated},
                {"malformed", malformed}, {"depth", depth}, {"unknown_fields", unknown_fields},
                {"merged", merged}, {"oneofs", oneofs}, {"maps", maps}, {"nothing", nothing},
-               {"conformance_graphs", conformance_graphs});
+               {"too_large", too_large}, {"conformance_graphs", conformance_graphs});
 }

@@ -1,5 +1,5 @@
-/* callable_ops.h -- for tests of functions that kernels run: an op that calls its function for each
- * element, all at once; one that keeps its function; and graphs with them. */
+/* callable_ops.h -- for tests of functions that kernels run: an op that calls its function for all
+ * elements of a tensor at once; an op that keeps its function after the step; graphs with both. */
 #ifndef LEAT_TEST_CALLABLE_OPS_H
 #define LEAT_TEST_CALLABLE_OPS_H
 

@@ -1,4 +1,4 @@
-/* callable_test.c -- functions that kernels run: recursion, many calls at once, what is captured,
+/* callable_test.c -- functions that kernels run: recursion, many calls at once, captured tensors,
  * devices, errors. */
 #include "callable_ops.h"
 

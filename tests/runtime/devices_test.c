@@ -68,7 +68,8 @@ static void add_three(leat_graph *g, void *arg, const leat_out *vars, leat_out *
     next[0] = leat_add(vars[0], leat_scalar(g, LEAT_FLOAT, 3), leat_on("/cpu:1"));
 }
 
-/* Who uses a variable goes where it is, and a loop stays together, whatever is asked for. */
+/* Nodes that use a variable's reference are placed on its device, and a loop's nodes on one device,
+ * whatever their device names are. */
 static void asked_in_vain(void)
 {
     leat_graph *g = leat_graph_new();

@@ -61,7 +61,7 @@ static void same_signature(void)
     run_together(false);
 }
 
-/* A compilation that fails is not kept: whoever asks gets its error, then and later. */
+/* A failed compilation is not kept: each run that needs the plan gets the error, now and later. */
 static void same_failure(void)
 {
     run_together(true);

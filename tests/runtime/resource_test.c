@@ -1,4 +1,4 @@
-/* Resources by name, and variables: who shares a value, who gets a copy. */
+/* resource_test.c -- resources by name; variables, whose values are shared or copied. */
 #include "runtime/resource.h"
 
 #include <pthread.h>
@@ -140,7 +140,7 @@ static void readers_and_writers(void)
     leat_variable_set(v, t);
     leat_tensor_unref(t);
     CHECK_OK(leat_variable_writable(v, 0, &mine));
-    CHECK(mine == t); /* nobody else has it: written in place */
+    CHECK(mine == t); /* no other reference: written in place */
     leat_variable_unlock(v);
     CHECK_OK(leat_variable_read(v, &read));
     leat_variable_lock(v);

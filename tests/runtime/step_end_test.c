@@ -7,7 +7,8 @@
 
 #include "race_runs.h"
 
-/* Values that cross between two devices and a queue: whatever a step's cancellation calls. */
+/* Values that cross between two devices, and a queue: everything that registers with a step's
+ * cancellation. */
 typedef struct model {
     leat_graph *g;
     leat_out x, y;      /* fed, fetched */
@@ -48,7 +49,7 @@ static leat_session *open_session(const model *m)
     return s;
 }
 
-/* After each run that was cancelled one that nobody cancels, in the same memory, ends well. */
+/* After each run that was cancelled, a run that is not cancelled, in the same memory, ends well. */
 static void cancelled(void)
 {
     model m = make_model();
@@ -70,7 +71,7 @@ static void cancelled(void)
     leat_graph_free(m.g);
 }
 
-/* What a run waits for comes when its time is over. */
+/* The element that a run waits for is enqueued at about the run's deadline. */
 static void timed_out(void)
 {
     model m = make_model();
@@ -84,7 +85,7 @@ static void timed_out(void)
         bool well = race_ended_well(race_run(s, m.x, m.take, &(leat_run_options){.timeout_ms = 1}),
                                     LEAT_DEADLINE_EXCEEDED);
         race_await(&r, well);
-        if (!well) /* what came too late, unless the run took it and was ended then */
+        if (!well) /* dequeues an element that came too late */
             race_ended_well(race_run(s, m.x, m.take, &(leat_run_options){.timeout_ms = 5}),
                             LEAT_DEADLINE_EXCEEDED);
     }
@@ -93,7 +94,7 @@ static void timed_out(void)
     leat_graph_free(m.g);
 }
 
-/* A run in parts, which is given up last, keeps the session from being freed before that. */
+/* A partial run that is freed last keeps the session from being freed before. */
 static void closed(void)
 {
     model m = make_model();

@@ -1,4 +1,5 @@
-/* step_test.c -- what a step's cancellation calls, and when it is over. */
+/* step_test.c -- the callbacks of a step's cancellation: which are called, and when they have
+ * returned. */
 #include "runtime/step.h"
 
 #include <pthread.h>
@@ -74,14 +75,15 @@ static void settle_waits(void)
     leat_step s;
     waiter w;
     pthread_t t = fail_with(&w, &s);
-    leat_step_fail(&s, leat_error(INTERNAL, "the second")); /* calls nobody, waits for nobody */
+    leat_step_fail(&s,
+                   leat_error(INTERNAL, "the second")); /* calls no callback, and does not wait */
     CHECK_ERROR(leat_step_settle(&s), ABORTED, "the first");
     CHECK(atomic_load(&w.left));
     pthread_join(t, NULL);
     leat_step_release(&s);
 }
 
-/* One that is not being called does not wait for the one that is. */
+/* Removing a callback that is not running does not wait for another one that is. */
 static void others_do_not_wait(void)
 {
     leat_step s;

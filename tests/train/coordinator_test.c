@@ -68,7 +68,7 @@ static void first_error(void)
     leat_coordinator_free(c);
 }
 
-/* All ended by themselves, nobody asked them to. */
+/* All threads ended by themselves, without a request to stop. */
 static leat_status nothing(void *arg)
 {
     (void)arg;
@@ -177,7 +177,7 @@ static void to_the_end(void)
     end(&f);
 }
 
-/* Threads that wait at a full queue stop, too. */
+/* Threads that wait for a full queue stop, too. */
 static void stopped_half_way(void)
 {
     fixture f = begin(1 << 30, 2);

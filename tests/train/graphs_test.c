@@ -307,7 +307,7 @@ static void dense(void)
 }
 
 /* As tf.train.replica_device_setter: variables on the ps tasks by turns, all else on the worker,
- * as far as nobody asks for something else. */
+ * except nodes with a device of their own. */
 static const char *ps_setter(void *count, const leat_node *n)
 {
     static char text[128];

@@ -1,5 +1,5 @@
 /* monitored_test.c -- monitored sessions: hooks in order, stopping, NaN, logging, recovery after a
- * task went away, deadlines. In one process; tests/cluster has the same with real tasks. */
+ * task was lost, deadlines. In one process; tests/cluster has the same with real tasks. */
 #include <leat/leat.h>
 #include <math.h>
 
@@ -179,7 +179,7 @@ static void nan_loss(void)
             CHECK_ERROR(run(ms, &m), INVALID_ARGUMENT, "NaN loss during training.");
         CHECK(leat_monitored_should_stop(ms));
         CHECK_OK(leat_monitored_close(ms));
-        /* After an error hooks are not told of the end. */
+        /* After an error `end` of the hooks is not called. */
         check_events(stop_only ? "ab as a< a> ae ac af " : "ab as a< ac af ");
         leat_graph_free(m.g);
     }
@@ -199,7 +199,7 @@ static void fed_twice(void)
     leat_graph_free(m.g);
 }
 
-/* UNAVAILABLE: a new session; hooks hear of it; the run is done again. */
+/* After UNAVAILABLE there is a new session, for which hooks are called, and the run is repeated. */
 static void recovers(void)
 {
     model m = build();
@@ -292,8 +292,7 @@ static void waits_for_step(void)
     leat_graph_free(m.g);
 }
 
-/* Asked to stop from outside: hooks that wait do so no longer, a run may still come, then it is
- * time. */
+/* A stop from outside ends the waits of hooks; one run may follow, then the session stops. */
 static void asked_to_stop(void)
 {
     model m = build();
@@ -302,7 +301,7 @@ static void asked_to_stop(void)
     CHECK_OK(leat_monitored_open(m.g, &ms, .stop = stop));
     CHECK(!leat_monitored_should_stop(ms));
     leat_cancel_runs(stop);
-    CHECK_OK(run(ms, &m)); /* begun before anybody could know */
+    CHECK_OK(run(ms, &m)); /* begun before the stop was noticed */
     CHECK(leat_monitored_should_stop(ms));
     CHECK_OK(leat_monitored_close(ms));
     leat_cancellation_free(stop);

@@ -28,7 +28,7 @@ static void release_inner(leat_rpc *c)
 static void heard(leat_rpc_channel *ch)
 {
     pthread_mutex_lock(&ch->lock);
-    ch->heard_ns = leat_now_ns();
+    ch->alive_ns = leat_now_ns();
     pthread_mutex_unlock(&ch->lock);
 }
 
@@ -43,7 +43,7 @@ static void free_call(leat_rpc *c)
     leat_rpc_channel *ch = c->channel;
     pthread_mutex_lock(&ch->lock);
     if (replied)
-        ch->heard_ns = leat_now_ns();
+        ch->alive_ns = leat_now_ns();
     grpc_call_unref(c->inner);
     *c->link = c->next;
     if (c->next)
@@ -121,7 +121,7 @@ bool leat_rpc_connected(leat_rpc_channel *c)
     return is;
 }
 
-/* A ping was made to find something out; the next call takes its place. */
+/* Makes the next gRPC call for c, after a ping that probed the peer. */
 static void start_again(leat_rpc *c, const char *method, int64_t deadline_ns)
 {
     leat_rpc_channel *ch = c->channel;
@@ -204,7 +204,7 @@ static void finish(leat_rpc *c)
     leat_status s = leat_rpc_status(c);
     leat_poller_release();
     if (s) {
-        if (c->parts) { /* Perhaps another program listens there now. */
+        if (c->parts) { /* Another program may listen at the address now. */
             pthread_mutex_lock(&c->channel->lock);
             c->channel->parts = LEAT_PARTS_UNKNOWN;
             pthread_mutex_unlock(&c->channel->lock);
@@ -307,7 +307,7 @@ static void link_call(leat_link *base, const char *method, leat_outgoing *reques
     large = large && ch->parts == LEAT_PARTS_YES;
     init_inner(c, c->probes_parts ? LEAT_PING : method, options->deadline_ns);
     if (!ch->calls)
-        ch->heard_ns = c->started_ns;
+        ch->alive_ns = c->started_ns;
     c->link = &ch->calls;
     c->next = ch->calls;
     if (c->next)

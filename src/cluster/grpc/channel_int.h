@@ -1,5 +1,6 @@
 /* channel_int.h -- the inside of a channel over gRPC, for channel.c (calls), connect.c (gRPC's
- * channel and its options), ping.c (peers that fell silent) and errors.c (why a call failed). */
+ * channel and its options), ping.c (peers that do not reply any more) and errors.c (why a call
+ * failed). */
 #ifndef LEAT_CLUSTER_GRPC_CHANNEL_INT_H
 #define LEAT_CLUSTER_GRPC_CHANNEL_INT_H
 
@@ -22,9 +23,9 @@ typedef struct leat_rpc_channel {
     pthread_mutex_t lock; /* Guards what follows; taken last. */
     pthread_cond_t no_calls;
     grpc_channel *inner;
-    leat_rpc *calls;   /* Those under way. */
-    int64_t heard_ns;  /* When the peer last replied, or the first of calls began. */
-    int64_t pinged_ns; /* When the ping began that is under way; 0: none is. */
+    leat_rpc *calls;   /* The calls under way, linked. */
+    int64_t alive_ns;  /* When the peer last replied, or the first of `calls` began. */
+    int64_t pinged_ns; /* When the ping under way began; 0: none is under way. */
     /* Whether the peer takes messages in parts. */
     enum { LEAT_PARTS_UNKNOWN, LEAT_PARTS_NO, LEAT_PARTS_YES } parts;
 } leat_rpc_channel;
@@ -32,7 +33,7 @@ typedef struct leat_rpc_channel {
 struct leat_rpc {
     leat_call base;
     leat_tag sent, came, ended;
-    int pending;            /* Events of these tags that have not come. */
+    int pending;            /* Number of events of these three tags that have not come. */
     leat_rpc *next, **link; /* In the channel's calls. */
     leat_rpc_channel *channel;
     grpc_call *inner;
@@ -48,7 +49,7 @@ struct leat_rpc {
     leat_parts *parts;  /* A request that is sent in parts, or NULL. */
     grpc_byte_buffer *request, *reply;
     leat_gather *gather; /* A reply that comes in parts. */
-    leat_status broken;  /* What is wrong with such a reply. */
+    leat_status broken;  /* The error in a reply in parts. */
     grpc_metadata_array initial, trailing;
     grpc_status_code code;
     grpc_slice details;
@@ -59,7 +60,7 @@ struct leat_rpc {
 #define LEAT_PING "/leat.Transport/Ping"
 
 /* Metadata of an error that a listener of Leat, or its handler, decided; errors without it come
- * from gRPC. Part of what goes over the wire: it stays as it is. */
+ * from gRPC. Part of the wire protocol: it must not change. */
 #define LEAT_STATUS_MARK "leat-says"
 
 leat_status leat_rpc_open(const leat_link_target *to, leat_link **out) LEAT_MUST_CHECK;
@@ -69,10 +70,10 @@ void leat_rpc_renew(leat_link *l); /* as renew of leat_link_ops */
 
 void leat_ping_watch(leat_rpc_channel *c); /* From open to free. */
 void leat_ping_unwatch(leat_rpc_channel *c);
-/* Pings the peers that have to be. Called by the thread that polls after each event, and at the
- * time that this returns (CLOCK_MONOTONIC) if no event comes before. */
+/* Pings the peers that have not replied for long. The thread that polls calls it after each event,
+ * and, if no event comes before, at the time that it has returned (CLOCK_MONOTONIC). */
 int64_t leat_ping_check(void);
-#define LEAT_SILENT "silent" /* gRPC's details of calls that fail so. */
+#define LEAT_SILENT "silent" /* The details with which ping.c cancels calls. */
 
 /* The status of a call that ended; NULL if it went well. */
 leat_status leat_rpc_status(const leat_rpc *c) LEAT_MUST_CHECK;

@@ -20,14 +20,14 @@ grpc_channel *leat_rpc_connect(const leat_rpc_channel *ch)
         {GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5000},
         /* gRPC never pings itself (ping.c says why). But with keepalive it also sets TCP's time
          * limit for data that is not acknowledged: without it TCP would wait longer and longer
-         * behind a cut link, and not go on when the link is back. */
+         * behind a cut link, and not continue soon after the link works again. */
         {GRPC_ARG_KEEPALIVE_TIME_MS, INT_MAX - 1},
         {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, (int)(2 * leat_ping_after_ns / 1000000)},
         {GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000},
         {GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1}, /* No back-off because another channel failed. */
         {GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1},
         {GRPC_ARG_ENABLE_HTTP_PROXY, 0},
-        {GRPC_ARG_ENABLE_RETRIES, 0}, /* They would keep what was sent in memory. */
+        {GRPC_ARG_ENABLE_RETRIES, 0}, /* Retries would keep sent messages in memory. */
         {GRPC_ARG_ENABLE_CHANNELZ, 0},
     };
     enum { N = sizeof options / sizeof *options };
@@ -36,7 +36,7 @@ grpc_channel *leat_rpc_connect(const leat_rpc_channel *ch)
     for (int i = 0; i < N; i++)
         args[i] =
             (grpc_arg){GRPC_ARG_INTEGER, (char *)options[i].key, .value.integer = options[i].value};
-    /* With its scheme: a host might have the name of one. */
+    /* With a scheme, because the host's name might be that of a scheme. */
     leat_strbuf target = {0};
     leat_strbuf_puts(&target, "dns:///");
     for (const char *p = ch->address; *p; p++)
@@ -58,8 +58,7 @@ grpc_channel *leat_rpc_connect(const leat_rpc_channel *ch)
     return c;
 }
 
-/* Nothing is done while calls are under way: pings watch their connection, and must go on to go by
- * it. */
+/* Does nothing while calls are under way: their pings must use the same connection as they do. */
 void leat_rpc_renew(leat_link *base)
 {
     leat_rpc_channel *ch = (leat_rpc_channel *)base;

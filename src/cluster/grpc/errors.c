@@ -5,8 +5,8 @@
 #include "cluster/grpc/channel_int.h"
 #include "core/threadpool.h"
 
-/* What is found in gRPC's details of a failed call, and what to say for it. The first row counts.
- */
+/* Words in gRPC's details of a failed call, and the message for them. The first row that fits
+ * counts. */
 static const struct {
     const char *grpc, *what, *advice;
 } rows[] = {
@@ -74,7 +74,7 @@ static void describe(const leat_rpc *c, const char *details, leat_strbuf *out)
         leat_strbuf_printf(out, "failed: %s", details);
 }
 
-/* The peer decided the status, not gRPC: listeners of Leat mark such errors. */
+/* Whether the peer decided the status, not gRPC: listeners of Leat mark such errors. */
 static bool from_peer(const leat_rpc *c, const char *details)
 {
     for (size_t i = 0; i < c->trailing.count; i++)
@@ -85,7 +85,8 @@ static bool from_peer(const leat_rpc *c, const char *details)
            c->code != GRPC_STATUS_DEADLINE_EXCEEDED && c->code != GRPC_STATUS_CANCELLED;
 }
 
-/* The peer's listener refused, not its handler, whose message would name the task. */
+/* Whether the peer's listener refused the call: its message, unlike a handler's, does not name the
+ * task. */
 static bool by_transport(leat_code code, const char *details)
 {
     return code == LEAT_UNIMPLEMENTED || code == LEAT_UNAUTHENTICATED ||

@@ -54,7 +54,8 @@ static void keep_openssl(void *library)
         init(NO_ATEXIT, NULL);
 }
 
-/* What libgrpc depends on (libgpr, OpenSSL) comes with it, and dlsym looks there as well. */
+/* dlopen also loads the libraries that libgrpc depends on (libgpr, OpenSSL), and dlsym finds their
+ * functions. */
 static void load(void)
 {
     void *library = dlopen(LEAT_GRPC_SONAME, RTLD_LAZY | RTLD_LOCAL);

@@ -1,8 +1,8 @@
 /* library.h -- gRPC's C core, loaded when a channel or a listener is first opened, so that programs
- * without a cluster neither need nor load it: loading gRPC takes longer than all else at their
- * start.
+ * without a cluster neither need nor load it: loading gRPC takes most of the time in which a
+ * program starts.
  *
- * Files of this room include this header instead of gRPC's own. After it the names of gRPC's
+ * Files of this folder include this header instead of gRPC's own. After it the names of gRPC's
  * functions are macros (grpc_names.h, made from library.inc) that call through leat_grpc. A
  * function that library.inc lacks is an error of the linker.
  */

@@ -8,6 +8,7 @@
 #include "cluster/grpc/tuning.h"
 #include "cluster/grpc/security.h"
 #include "core/alloc.h"
+#include "core/cond.h"
 #include "core/threadpool.h"
 
 enum { WAITING = 16 }; /* Calls that gRPC may deliver before an event of them is taken. */
@@ -33,7 +34,7 @@ static grpc_server *make_server(const leat_rpc_listener *l)
         {GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, INT_MAX},
         {GRPC_ARG_ALLOW_REUSEPORT, 0},
         {GRPC_ARG_ENABLE_CHANNELZ, 0},
-        /* Callers that vanish, their machine switched off, are noticed after 20 s at most. */
+        /* Callers whose machine was switched off are noticed after 20 s at most. */
         {GRPC_ARG_KEEPALIVE_TIME_MS, (int)(leat_ping_after_ns / 1000000)},
         {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, (int)(leat_ping_after_ns / 1000000)},
         {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},
@@ -79,8 +80,7 @@ static void free_listener(leat_rpc_listener *l)
 /* Waits until *n is 0 or the deadline has passed; true: it is 0. The lock is held. */
 static bool wait_for_none(leat_rpc_listener *l, const int *n, int64_t deadline_ns)
 {
-    struct timespec until = {deadline_ns / 1000000000, deadline_ns % 1000000000};
-    while (*n && pthread_cond_timedwait(&l->changed, &l->lock, &until) == 0)
+    while (*n && leat_cond_wait_until(&l->changed, &l->lock, deadline_ns))
         ;
     return !*n;
 }
@@ -120,12 +120,8 @@ static leat_status start(const char *address, const leat_listen_options *options
     l->max_message = options->max_message ? options->max_message : LEAT_MESSAGE_MAX;
     l->takes_parts = leat_parts_known;
     l->stopped_tag.fn = on_stopped;
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_mutex_init(&l->lock, NULL);
-    pthread_cond_init(&l->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    leat_cond_init(&l->changed);
     l->queue = queue;
     l->server = make_server(l);
     leat_status s = bind_all(l, address, &b);

@@ -55,10 +55,10 @@ typedef struct segment {
 } segment;
 
 struct leat_parts {
-    grpc_slice text; /* All text of the message, counted by gRPC. */
+    grpc_slice text; /* All text of the message; gRPC counts its references. */
     segment *v;
     int n, at;
-    size_t done; /* Bytes of segment at that were sent. */
+    size_t done; /* Bytes of segment `at` that were sent. */
 };
 
 static void add_text(leat_parts *p, size_t from, size_t to)
@@ -148,7 +148,7 @@ grpc_byte_buffer *leat_parts_next(leat_parts *p)
 struct leat_gather {
     leat_slice *v; /* Data and owner are NULL until a segment's first byte comes. */
     int n, at;
-    size_t done;          /* Bytes of segment at that have come. */
+    size_t done;          /* Bytes of segment `at` that have come. */
     size_t size, missing; /* Bytes of all segments; those that have not come. */
 };
 

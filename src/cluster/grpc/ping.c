@@ -1,20 +1,20 @@
-/* ping.c -- finds peers that fell silent while calls to them are open: stopped, or behind a cut
- * link.
+/* ping.c -- finds peers that do not reply any more while calls to them are open: processes that are
+ * stopped, or behind a cut link.
  *
  * A ping is a small call. gRPC's own keepalive cannot be used by clients: TensorFlow's servers take
  * HTTP/2 pings on a call that moves no data for an attack, and close the connection after three. To
  * an unknown method every server replies: listeners of Leat with a message, others with
- * UNIMPLEMENTED. A process that was stopped itself, or got no CPU, may have missed the reply: it
- * pings again before it fails calls.
+ * UNIMPLEMENTED. If this process was stopped or got no CPU, it may not have read the reply in time:
+ * it pings again before it fails calls.
  */
 #include "cluster/grpc/channel_int.h"
 #include "core/threadpool.h"
 
-/* Guards what follows; taken before a channel's. */
+/* Guards what follows; taken before a channel's lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static leat_rpc_channel *all;
 static int64_t checked_ns; /* When all channels were checked last. */
-static int64_t missed_ns;  /* When it was last found that checks had not come in time. */
+static int64_t missed_ns;  /* When a check last came too late, because this process did not run. */
 
 /* Fails the calls that were open when the ping began, and opens a new connection: TCP would take a
  * quarter of an hour to give up the old one behind a cut link. */
@@ -36,7 +36,7 @@ static void note_time(int64_t now) /* The lock is held. */
         missed_ns = now;
 }
 
-/* This process has checked its channels in time since then. */
+/* Whether this process has made all its checks in time since then. */
 static bool awake_since(int64_t ns)
 {
     pthread_mutex_lock(&lock);
@@ -57,7 +57,7 @@ static void on_ping(void *arg, leat_status s, const leat_incoming *in)
         give_up(c);
     pthread_mutex_lock(&c->lock);
     if (silent || (code != LEAT_DEADLINE_EXCEEDED && code != LEAT_UNAVAILABLE))
-        c->heard_ns = leat_now_ns();
+        c->alive_ns = leat_now_ns();
     c->pinged_ns = 0;
     pthread_mutex_unlock(&c->lock);
 }
@@ -66,7 +66,7 @@ static void ping_silent(int64_t now) /* The lock is held. */
 {
     for (leat_rpc_channel *c = all; c; c = c->next) {
         pthread_mutex_lock(&c->lock);
-        bool due = c->calls && !c->pinged_ns && now - c->heard_ns >= leat_ping_after_ns;
+        bool due = c->calls && !c->pinged_ns && now - c->alive_ns >= leat_ping_after_ns;
         if (due)
             c->pinged_ns = now;
         pthread_mutex_unlock(&c->lock);

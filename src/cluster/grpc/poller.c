@@ -15,24 +15,24 @@
 
 enum {
     IDLE_MAX = 16,              /* Idle threads that are kept. */
-    WATCH_NS = 2 * 1000 * 1000, /* For this long nobody polls while a handler runs: rule 2. */
+    WATCH_NS = 2 * 1000 * 1000, /* How long no thread polls while a handler runs: rule 2. */
 };
 
 static pthread_mutex_t users_lock = PTHREAD_MUTEX_INITIALIZER; /* Guards users and queue. */
-static int users;                                              /* Channels and listeners. */
-static grpc_completion_queue *queue;                           /* While there are users. */
+static int users;                    /* Number of channels and listeners. */
+static grpc_completion_queue *queue; /* While there are users. */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  /* Guards what follows; taken last. */
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* For idle threads. */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* Wakes idle threads. */
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;   /* The last thread has ended. */
 static int threads;
-static int idle;            /* Threads that neither poll nor run a handler, new ones among them. */
+static int idle;            /* Number of threads that neither poll nor run a handler. */
 static bool polled;         /* A thread polls. */
 static bool wanted;         /* An idle thread is to poll at once. */
-static bool watched;        /* An idle thread looks every WATCH_NS whether nobody polls. */
+static bool watched;        /* An idle thread checks every WATCH_NS whether a thread polls. */
 static bool over;           /* The queue was shut down and is empty. */
-static bool warned;         /* That no thread can be started. */
-static int64_t released_ns; /* When a thread stopped to poll, to run a handler. */
+static bool warned;         /* The warning that no thread can be started was logged. */
+static int64_t released_ns; /* When a thread last stopped polling in order to run a handler. */
 
 static _Thread_local bool polling; /* This thread polls. */
 
@@ -44,7 +44,7 @@ gpr_timespec leat_grpc_time(int64_t deadline_ns)
                           GPR_CLOCK_MONOTONIC};
 }
 
-/* Spins first, as all of Leat's threads do that wait, and then sleeps. */
+/* Spins first, as all waits in Leat do, and then parks. */
 static grpc_event next_event(void)
 {
     grpc_event e = {.type = GRPC_QUEUE_TIMEOUT};
@@ -61,7 +61,7 @@ static grpc_event next_event(void)
     return e;
 }
 
-/* Until another thread polls, or the queue has ended. */
+/* Polls until another thread does, or the queue has ended. */
 static void poll_queue(void)
 {
     while (polling) {
@@ -73,7 +73,7 @@ static void poll_queue(void)
             tag->fn(tag, e.success);
         }
         pthread_mutex_lock(&lock);
-        if (!polled) /* The function has released the queue, and nobody else polls. */
+        if (!polled) /* The tag's function has released the queue, and no other thread polls. */
             polling = polled = true;
         if (e.type == GRPC_QUEUE_SHUTDOWN) {
             over = true;
@@ -85,8 +85,8 @@ static void poll_queue(void)
     }
 }
 
-/* One idle thread watches while handlers run now and then, and sleeps when there was none since it
- * looked last. The lock is held. */
+/* Waits until this thread is to poll. One idle thread checks every WATCH_NS while handlers run, and
+ * parks when none has run since its last check. The lock is held. */
 static void stay_idle(void)
 {
     static int64_t looked_ns;
@@ -173,8 +173,8 @@ void leat_poller_release(void)
         want_poller(NULL);
 }
 
-/* The first thread is started before gRPC, so that nothing is to be undone if there is none. It
- * waits for the lock. */
+/* The first thread is started before gRPC, so that nothing needs to be undone if it cannot be
+ * started. It waits for the lock. */
 static leat_status start(void)
 {
     pthread_mutex_lock(&lock);

@@ -40,7 +40,8 @@ static inline void *leat_tag_pointer(leat_tag *tag)
 
 /* A channel or listener begins to use the queue. RESOURCE_EXHAUSTED: no thread can be started. */
 leat_status leat_poller_open(grpc_completion_queue **out) LEAT_MUST_CHECK;
-/* It has ended, and all its events have come. Not to be called by a tag's function. */
+/* A channel or listener has ended, and all its events have come. Not to be called by a tag's
+ * function. */
 void leat_poller_close(void);
 /* See rule 2. Does nothing in a thread that does not poll. */
 void leat_poller_release(void);

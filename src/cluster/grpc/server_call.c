@@ -25,11 +25,11 @@ typedef struct server_call {
     grpc_metadata_array metadata;
     grpc_byte_buffer *request, *reply;
     leat_gather *gather; /* A request that comes in parts. */
-    leat_status broken;  /* What is wrong with such a request. */
+    leat_status broken;  /* The error in a request in parts. */
     leat_parts *parts;   /* A reply that is sent in parts. */
     bool takes_parts;    /* The caller takes replies in parts. */
     int cancelled;
-    char *peer;           /* Its address, once it was wanted. */
+    char *peer;           /* The caller's address, once leat_server_call_peer was called. */
     pthread_mutex_t lock; /* Guards peer and what follows; taken before the listener's. */
     grpc_call *call;
     bool handling, replying, watched, replied;
@@ -157,7 +157,7 @@ static int64_t max_reply(const leat_server_call *base)
 static void reply(leat_server_call *base, leat_status s, leat_outgoing *reply)
 {
     server_call *a = (server_call *)base;
-    leat_gone_answer(&a->gone);
+    leat_gone_reply(&a->gone);
     size_t size = reply && !s ? leat_outgoing_size(reply) : 0;
     if ((int64_t)size > max_reply(base))
         s = leat_error(RESOURCE_EXHAUSTED,
@@ -271,7 +271,7 @@ static void take_part(server_call *a)
     leat_status s = leat_gather_add(g, b);
     grpc_byte_buffer_destroy(b);
     if (more)
-        a->broken = s; /* Replied when the receive that is under way has ended. */
+        a->broken = s; /* Sent as the reply when the receive under way has ended. */
     else if (s)
         refuse(a, s);
     else

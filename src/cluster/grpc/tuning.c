@@ -1,6 +1,6 @@
-/* tuning.c -- three settings that gRPC's public interface does not have. They reach into the
- * process or into gRPC further than a library should, so they are all here, and the build option
- * LEAT_GRPC_TUNING=OFF leaves them out. What is lost without them:
+/* tuning.c -- three settings that gRPC's public interface does not have. They change the
+ * environment, malloc and gRPC's private structs, which a library should not, so they are all here,
+ * and the build option LEAT_GRPC_TUNING=OFF leaves them out. What is lost without them:
  *
  * 1. The resolver. gRPC resolves names by c-ares, which knows /etc/hosts and DNS, instead of by the
  *    C library. Names that a cluster has from LDAP, NIS, mDNS or another module of nsswitch.conf
@@ -15,8 +15,7 @@
  *    loopback device and holds packets back by timers, so that 100 MB within a machine take up to
  *    twice as long. Reno, which every Linux has and every user may choose, does not. Systems with
  *    another default lose nothing. gRPC takes socket options by an object whose layout is not in
- *    its public headers, but is the same since version 1.40. Versions that are not known here are
- *    left alone.
+ *    its public headers, but is the same since version 1.40. For other versions nothing is set.
  */
 #include "cluster/grpc/tuning.h"
 
@@ -44,7 +43,7 @@ void leat_tuning_start(void)
 /* ---- 3 ---- */
 
 enum { CLIENT_SOCKET = 0, SERVER_SOCKET = 2 };
-enum { CORE_FIRST = 18, CORE_LAST = 46 }; /* Of gRPC's core, as grpc_version_string has it. */
+enum { CORE_FIRST = 18, CORE_LAST = 46 }; /* Versions of gRPC's core, as in grpc_version_string. */
 
 /* gRPC's grpc_socket_mutator, which it calls for each socket. */
 typedef struct mutator mutator;
@@ -59,7 +58,7 @@ typedef struct mutator_ops {
 } mutator_ops;
 struct mutator {
     const mutator_ops *ops;
-    intptr_t refs; /* gRPC counts its own; ours is never given back, so destroy is never called. */
+    intptr_t refs; /* This file's reference is never dropped, so that gRPC never calls destroy. */
 };
 
 static bool is_loopback(const char *address)

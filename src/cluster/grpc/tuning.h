@@ -1,4 +1,4 @@
-/* tuning.h -- what gRPC cannot be told by its public interface: see tuning.c. Without the build
+/* tuning.h -- settings that gRPC's public interface does not have: see tuning.c. Without the build
  * option LEAT_GRPC_TUNING these functions do nothing and give false. */
 #ifndef LEAT_CLUSTER_GRPC_TUNING_H
 #define LEAT_CLUSTER_GRPC_TUNING_H

@@ -1,4 +1,4 @@
-/* messages.c -- lists of names and of tensors, which the codecs of messages share. */
+/* messages.c -- lists of names and of tensors, which the codecs share. */
 #include "cluster/messages/messages.h"
 
 #include <stdlib.h>

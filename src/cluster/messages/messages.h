@@ -1,18 +1,18 @@
 /* messages.h -- the messages that carry tensors, as C structs: what both ends of a call use.
  *
- * All other messages are structs of protobuf-c, by both ends: leat_put_fields or
- * leat_proto_pack writes one, LEAT_REQUEST or LEAT_UNPACK reads it.
+ * All other messages are structs of protobuf-c at both ends: leat_put_fields writes a request,
+ * leat_reply_message a reply; LEAT_REQUEST and LEAT_UNPACK read them.
  *
  * Writing. S_encode writes the single fields of a struct, which it borrows; fields at 0, NULL or ""
  * are left out. Repeated fields and messages inside the message are written one at a time, by a
  * function each (S_add_...), straight from where they are: no list is made, and tensors are sent by
  * reference. The order of the calls is free.
  *
- * Reading. S_decode fills a struct that is all zero. What it points to belongs to the struct and
- * goes with S_release, which must also follow a failure; a leat_cursor in it is a place in the
- * message, and lives as long as that. Fields that are not in the struct are passed over; of a
- * single field that is there several times the last one counts. Bytes that are no such message are
- * DATA_LOSS or INVALID_ARGUMENT, in words.
+ * Reading. S_decode fills a struct that is all zero. S_release, which must also follow a failure,
+ * frees what the struct points to; a leat_cursor in it points into the message, and is valid as
+ * long as that. Fields that are not in the struct are passed over; of a single field that is there
+ * several times the last one counts. Bytes that are no such message give DATA_LOSS or
+ * INVALID_ARGUMENT.
  */
 #ifndef LEAT_CLUSTER_MESSAGES_H
 #define LEAT_CLUSTER_MESSAGES_H
@@ -22,15 +22,15 @@
 
 /* ---- Lists ---- */
 typedef struct leat_names {
-    char **v; /* each one from malloc */
+    char **v; /* each string is from malloc */
     int n, cap;
 } leat_names;
 typedef struct leat_named_tensors {
     char **name;
-    leat_tensor **tensor; /* tensor[i] is called name[i] */
+    leat_tensor **tensor; /* tensor[i] has name[i] */
     int n, cap;
 } leat_named_tensors;
-/* Each adds what a field holds. */
+/* Each adds the value of a field. */
 leat_status leat_names_add(leat_names *names, const leat_wire_field *f) LEAT_MUST_CHECK;
 leat_status leat_named_tensors_add(leat_named_tensors *t, const leat_wire_field *f) LEAT_MUST_CHECK;
 void leat_names_release(leat_names *names);
@@ -39,11 +39,12 @@ void leat_named_tensors_release(leat_named_tensors *t);
 /* ---- RunGraph: one step of a registered graph on a worker ---- */
 typedef struct leat_run_graph_request {
     char *graph_handle;
-    /* TensorFlow's workers want it. It is not decoded: a graph's handle says which session. */
+    /* Encoded, because TensorFlow's workers need it, and not decoded: a graph's handle implies the
+     * session. */
     char *session_handle;
     int64_t step_id;
     leat_named_tensors send;                       /* tensors that the step starts with */
-    leat_names recv_key;                           /* tensors that the reply shall hold */
+    leat_names recv_key;                           /* keys of tensors that the reply shall hold */
     bool record_timeline, record_partition_graphs; /* exec_opts */
     bool store_errors_in_response_body;
     bool create_worker_session_called;
@@ -54,7 +55,7 @@ leat_status leat_run_graph_request_decode(const leat_incoming *in,
                                           leat_run_graph_request *q) LEAT_MUST_CHECK;
 void leat_run_graph_request_release(leat_run_graph_request *q);
 
-/* recv is not decoded: Leat's masters ask for nothing by recv_key. */
+/* The field recv is not decoded: Leat's masters send no recv_key. */
 typedef struct leat_run_graph_response {
     bool has_step_stats;
     leat_cursor step_stats;       /* StepStats */
@@ -73,7 +74,7 @@ leat_status leat_run_graph_response_decode(const leat_incoming *in,
 void leat_run_graph_response_release(leat_run_graph_response *r);
 
 /* ---- RecvTensor and RecvTensors: tensors of a step from another task ---- */
-/* Of both methods; RecvTensor's request has one key. */
+/* The request of both methods; RecvTensor's has one key. */
 typedef struct leat_recv_tensor_request {
     int64_t step_id;
     leat_names rendezvous_key;
@@ -86,21 +87,21 @@ leat_status leat_recv_tensor_request_decode(const leat_incoming *in,
 void leat_recv_tensor_request_release(leat_recv_tensor_request *q);
 
 typedef struct leat_recv_tensor_response {
-    leat_tensor *tensor; /* TensorFlow wants an empty one with is_dead */
+    leat_tensor *tensor; /* with is_dead an empty one, which TensorFlow needs */
     bool is_dead;
-    int64_t send_start_micros; /* when the sender began, CLOCK_REALTIME; 0: not said */
+    int64_t send_start_micros; /* when the sender began, CLOCK_REALTIME; 0: unknown */
 } leat_recv_tensor_response;
 leat_status leat_recv_tensor_response_encode(leat_outgoing *o,
                                              const leat_recv_tensor_response *r) LEAT_MUST_CHECK;
-/* DATA_LOSS if there is no tensor, and it is not dead. */
+/* DATA_LOSS if there is neither a tensor nor is_dead. */
 leat_status leat_recv_tensor_response_decode(const leat_incoming *in,
                                              leat_recv_tensor_response *r) LEAT_MUST_CHECK;
 void leat_recv_tensor_response_release(leat_recv_tensor_response *r);
 
 /* RecvTensors' response: one tensor for each key, in their order; NULL for a dead one. */
 leat_status leat_recv_tensors_response_add(leat_outgoing *o, leat_tensor *t) LEAT_MUST_CHECK;
-/* The next one; c begins as leat_cursor_of the message. Gives *t_out. False at the end, or with *s
- * set where the bytes are no such message. */
+/* Decodes the next tensor; c begins as leat_cursor_of the message. Gives *t_out. False at the end,
+ * or, with *s set, where the bytes are no such message. */
 bool leat_recv_tensors_response_next(leat_cursor *c, leat_tensor **t_out, leat_status *s);
 
 /* ---- RunStep: a client's step ---- */

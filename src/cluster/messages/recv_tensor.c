@@ -16,8 +16,9 @@ void leat_recv_tensor_request_add_key(leat_outgoing *o, const char *key)
     leat_put_text(&o->text, RECV_TENSOR_REQUEST_RENDEZVOUS_KEY, key);
 }
 
-static leat_status read_request_field(leat_recv_tensor_request *q, const leat_wire_field *f)
+static leat_status read_request_field(void *message, const leat_wire_field *f)
 {
+    leat_recv_tensor_request *q = message;
     switch (f->number) {
     case RECV_TENSOR_REQUEST_STEP_ID:
         return leat_get_int(f, &q->step_id);
@@ -31,12 +32,7 @@ static leat_status read_request_field(leat_recv_tensor_request *q, const leat_wi
 
 leat_status leat_recv_tensor_request_decode(const leat_incoming *in, leat_recv_tensor_request *q)
 {
-    leat_cursor c = leat_cursor_of(in);
-    leat_wire_field f;
-    leat_status s;
-    while (leat_next_field(&c, &f, &s))
-        LEAT_TRY(read_request_field(q, &f));
-    return s;
+    return leat_decode(in, read_request_field, q);
 }
 
 void leat_recv_tensor_request_release(leat_recv_tensor_request *q)
@@ -54,8 +50,9 @@ leat_status leat_recv_tensor_response_encode(leat_outgoing *o, const leat_recv_t
     return r->tensor ? leat_put_tensor(o, RECV_TENSOR_RESPONSE_TENSOR, r->tensor) : NULL;
 }
 
-static leat_status read_response_field(leat_recv_tensor_response *r, const leat_wire_field *f)
+static leat_status read_response_field(void *message, const leat_wire_field *f)
 {
+    leat_recv_tensor_response *r = message;
     switch (f->number) {
     case RECV_TENSOR_RESPONSE_TENSOR:
         leat_tensor_unref(r->tensor);
@@ -71,13 +68,8 @@ static leat_status read_response_field(leat_recv_tensor_response *r, const leat_
 
 leat_status leat_recv_tensor_response_decode(const leat_incoming *in, leat_recv_tensor_response *r)
 {
-    leat_cursor c = leat_cursor_of(in);
-    leat_wire_field f;
-    leat_status s;
-    while (leat_next_field(&c, &f, &s))
-        LEAT_TRY(read_response_field(r, &f));
-    LEAT_TRY(s);
-    LEAT_REQUIRE(r->tensor || r->is_dead, DATA_LOSS, "RecvTensor was answered without a tensor");
+    LEAT_TRY(leat_decode(in, read_response_field, r));
+    LEAT_REQUIRE(r->tensor || r->is_dead, DATA_LOSS, "The reply to RecvTensor has no tensor");
     return NULL;
 }
 

@@ -1,13 +1,14 @@
-/* run_callable.c -- RunCallable's request from bytes, and its response to them: Leat's clients make
- * no callables. */
+/* run_callable.c -- RunCallable's request from bytes, and its response to bytes. The other
+ * directions are not needed: Leat's clients make no callables. */
 #include <stdlib.h>
 
 #include "cluster/messages/fields.h"
 #include "cluster/messages/messages.h"
 #include "core/alloc.h"
 
-static leat_status read_request_field(leat_run_callable_request *q, const leat_wire_field *f)
+static leat_status read_request_field(void *message, const leat_wire_field *f)
 {
+    leat_run_callable_request *q = message;
     switch (f->number) {
     case RUN_CALLABLE_REQUEST_SESSION_HANDLE:
         return leat_replace_text(f, &q->session_handle);
@@ -23,12 +24,7 @@ static leat_status read_request_field(leat_run_callable_request *q, const leat_w
 
 leat_status leat_run_callable_request_decode(const leat_incoming *in, leat_run_callable_request *q)
 {
-    leat_cursor c = leat_cursor_of(in);
-    leat_wire_field f;
-    leat_status s;
-    while (leat_next_field(&c, &f, &s))
-        LEAT_TRY(read_request_field(q, &f));
-    return s;
+    return leat_decode(in, read_request_field, q);
 }
 
 void leat_run_callable_request_release(leat_run_callable_request *q)

@@ -39,8 +39,9 @@ static leat_status read_exec_opts(leat_run_graph_request *q, const leat_wire_fie
     return NULL;
 }
 
-static leat_status read_request_field(leat_run_graph_request *q, const leat_wire_field *f)
+static leat_status read_request_field(void *message, const leat_wire_field *f)
 {
+    leat_run_graph_request *q = message;
     switch (f->number) {
     case RUN_GRAPH_REQUEST_GRAPH_HANDLE:
         return leat_replace_text(f, &q->graph_handle);
@@ -64,12 +65,7 @@ static leat_status read_request_field(leat_run_graph_request *q, const leat_wire
 
 leat_status leat_run_graph_request_decode(const leat_incoming *in, leat_run_graph_request *q)
 {
-    leat_cursor c = leat_cursor_of(in);
-    leat_wire_field f;
-    leat_status s;
-    while (leat_next_field(&c, &f, &s))
-        LEAT_TRY(read_request_field(q, &f));
-    return s;
+    return leat_decode(in, read_request_field, q);
 }
 
 void leat_run_graph_request_release(leat_run_graph_request *q)
@@ -103,8 +99,9 @@ void leat_run_graph_response_add_error(leat_outgoing *o, leat_status s)
     leat_put_text(&o->text, RUN_GRAPH_RESPONSE_STATUS_ERROR_MESSAGE, leat_status_message(s));
 }
 
-static leat_status read_response_field(leat_run_graph_response *r, const leat_wire_field *f)
+static leat_status read_response_field(void *message, const leat_wire_field *f)
 {
+    leat_run_graph_response *r = message;
     switch (f->number) {
     case RUN_GRAPH_RESPONSE_STEP_STATS:
         r->has_step_stats = true;
@@ -122,12 +119,7 @@ static leat_status read_response_field(leat_run_graph_response *r, const leat_wi
 
 leat_status leat_run_graph_response_decode(const leat_incoming *in, leat_run_graph_response *r)
 {
-    leat_cursor c = leat_cursor_of(in);
-    leat_wire_field f;
-    leat_status s;
-    while (leat_next_field(&c, &f, &s))
-        LEAT_TRY(read_response_field(r, &f));
-    return s;
+    return leat_decode(in, read_response_field, r);
 }
 
 void leat_run_graph_response_release(leat_run_graph_response *r)

@@ -42,8 +42,9 @@ static leat_status read_options(leat_run_step_request *q, const leat_wire_field 
     return LEAT_GET(run_options, &part, &q->options);
 }
 
-static leat_status read_request_field(leat_run_step_request *q, const leat_wire_field *f)
+static leat_status read_request_field(void *message, const leat_wire_field *f)
 {
+    leat_run_step_request *q = message;
     switch (f->number) {
     case RUN_STEP_REQUEST_SESSION_HANDLE:
         return leat_replace_text(f, &q->session_handle);
@@ -65,12 +66,7 @@ static leat_status read_request_field(leat_run_step_request *q, const leat_wire_
 
 leat_status leat_run_step_request_decode(const leat_incoming *in, leat_run_step_request *q)
 {
-    leat_cursor c = leat_cursor_of(in);
-    leat_wire_field f;
-    leat_status s;
-    while (leat_next_field(&c, &f, &s))
-        LEAT_TRY(read_request_field(q, &f));
-    return s;
+    return leat_decode(in, read_request_field, q);
 }
 
 void leat_run_step_request_release(leat_run_step_request *q)
@@ -102,8 +98,9 @@ void leat_run_step_response_add_error(leat_outgoing *o, leat_status s)
     leat_put_text(&o->text, RUN_STEP_RESPONSE_STATUS_ERROR_MESSAGE, leat_status_message(s));
 }
 
-static leat_status read_response_field(leat_run_step_response *r, const leat_wire_field *f)
+static leat_status read_response_field(void *message, const leat_wire_field *f)
 {
+    leat_run_step_response *r = message;
     switch (f->number) {
     case RUN_STEP_RESPONSE_TENSOR:
         return leat_named_tensors_add(&r->tensor, f);
@@ -120,12 +117,7 @@ static leat_status read_response_field(leat_run_step_response *r, const leat_wir
 
 leat_status leat_run_step_response_decode(const leat_incoming *in, leat_run_step_response *r)
 {
-    leat_cursor c = leat_cursor_of(in);
-    leat_wire_field f;
-    leat_status s;
-    while (leat_next_field(&c, &f, &s))
-        LEAT_TRY(read_response_field(r, &f));
-    return s;
+    return leat_decode(in, read_response_field, r);
 }
 
 void leat_run_step_response_release(leat_run_step_response *r)

@@ -5,12 +5,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/alloc.h"
 #include "core/bind.h"
 #include "core/buffer.h"
+#include "core/cond.h"
 #include "core/later.h"
 #include "core/spin.h"
 #include "core/threadpool.h"
@@ -236,9 +236,7 @@ void leat_conn_free_reader(leat_conn *c, uint64_t number)
  * if it is to read. */
 static bool stand_by(leat_conn *c)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += SPARE_SECONDS;
+    int64_t until = leat_now_ns() + INT64_C(1000000000) * SPARE_SECONDS;
     pthread_mutex_lock(&c->refs_lock);
     bool stays = c->spares < SPARES && !__atomic_load_n(&c->end, __ATOMIC_SEQ_CST);
     if (!stays) {
@@ -248,7 +246,7 @@ static bool stand_by(leat_conn *c)
     c->spares++;
     while (!c->summons && stays)
         stays = !__atomic_load_n(&c->end, __ATOMIC_SEQ_CST) &&
-                pthread_cond_timedwait(&c->summon, &c->refs_lock, &until) == 0;
+                leat_cond_wait_until(&c->summon, &c->refs_lock, until);
     bool summoned = c->summons > 0;
     c->summons -= summoned;
     c->spares--;
@@ -352,11 +350,7 @@ void leat_conn_start(leat_conn *c, const leat_conn_ops *ops, leat_stream *stream
     pthread_mutex_init(&c->lock, NULL);
     pthread_mutex_init(&c->refs_lock, NULL);
     pthread_mutex_init(&c->send_lock, NULL);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&c->summon, &attr);
-    pthread_condattr_destroy(&attr);
+    leat_cond_init(&c->summon);
     pthread_cond_init(&c->no_threads, NULL);
     pthread_cond_init(&c->more, NULL);
     leat_watch_add(c);

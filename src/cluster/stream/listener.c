@@ -8,6 +8,7 @@
 #include "cluster/gone.h"
 #include "cluster/stream/conn.h"
 #include "core/alloc.h"
+#include "core/cond.h"
 #include "core/later.h"
 #include "core/threadpool.h"
 
@@ -93,7 +94,7 @@ static void reply(leat_server_call *base, leat_status s, leat_outgoing *reply)
     server_call *a = (server_call *)base;
     served *g = a->served;
     leat_stream_server *l = g->server;
-    leat_gone_answer(&a->gone);
+    leat_gone_reply(&a->gone);
     pthread_mutex_lock(&g->conn.lock);
     *a->link = a->next;
     if (a->next)
@@ -245,12 +246,8 @@ leat_stream_server *leat_stream_server_new(const leat_listen_options *options,
     l->max_calls = options->max_calls ? options->max_calls : 10000;
     l->max_message = options->max_message ? options->max_message : LEAT_MESSAGE_MAX;
     l->refs = 1;
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_mutex_init(&l->lock, NULL);
-    pthread_cond_init(&l->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    leat_cond_init(&l->changed);
     return l;
 }
 
@@ -273,10 +270,9 @@ void leat_stream_server_add(leat_stream_server *l, leat_stream *stream, const ch
 
 void leat_stream_server_stop(leat_stream_server *l, int64_t deadline_ns)
 {
-    struct timespec until = {deadline_ns / 1000000000, deadline_ns % 1000000000};
     pthread_mutex_lock(&l->lock);
     l->stopping = true;
-    while (l->calls && pthread_cond_timedwait(&l->changed, &l->lock, &until) == 0)
+    while (l->calls && leat_cond_wait_until(&l->changed, &l->lock, deadline_ns))
         ;
     for (served *g = l->conns; g; g = g->next)
         leat_conn_finish(&g->conn, LEAT_CONN_LEFT);

@@ -41,7 +41,7 @@ static void to_device_done(void *arg, leat_status s, leat_tensor *t)
     if (t && state->keep) {
         leat_tensor_ref(t);
         if (!atomic_compare_exchange_strong(&state->kept, &none, t))
-            leat_tensor_unref(t); /* another step was faster */
+            leat_tensor_unref(t); /* another step has stored its copy meanwhile */
     }
     if (t)
         leat_kernel_set(k, 0, t);

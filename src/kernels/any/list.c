@@ -1,4 +1,4 @@
-/* list.c -- every file of this room that has kernels, a line each in list.inc. */
+/* list.c -- every file of this folder that has kernels, a line each in list.inc. */
 #include "runtime/kernel_int.h"
 
 #define X(file) extern const leat_kernel_def leat_any_##file[];

@@ -84,7 +84,7 @@ static leat_status expand_dims(leat_kernel *k)
 
 typedef struct squeeze_state {
     int n;
-    const int64_t *dims; /* the node's */
+    const int64_t *dims; /* owned by the node */
 } squeeze_state;
 
 static leat_status squeeze_init(const leat_node *n, void *state)

@@ -63,7 +63,7 @@ typedef struct taker {
 } taker;
 
 /* The lock is held. */
-static void serve(leat_accumulator *a, leat_line *finished)
+static void serve(leat_accumulator *a, leat_waiters *finished)
 {
     for (taker *t; (t = (taker *)a->takers.first) && a->count >= t->required;) {
         t->base.status = leat_accumulator_give(a, t->base.kernel);
@@ -71,28 +71,28 @@ static void serve(leat_accumulator *a, leat_line *finished)
             a->count = 0;
             a->step++;
         }
-        leat_line_take(&a->takers, &t->base);
-        leat_line_done(finished, &t->base);
+        leat_waiters_remove(&a->takers, &t->base);
+        leat_waiters_done(finished, &t->base);
     }
 }
 
-static void cancel_locked(leat_accumulator *a, leat_waiter *w, leat_line *finished)
+static void cancel_locked(leat_accumulator *a, leat_waiter *w, leat_waiters *finished)
 {
-    leat_line_take(&a->takers, w);
+    leat_waiters_remove(&a->takers, w);
     w->status = leat_error(CANCELLED, "TakeGrad operation was cancelled");
-    leat_line_done(finished, w);
+    leat_waiters_done(finished, w);
     serve(a, finished);
 }
 
 static void cancelled(leat_waiter *w)
 {
     leat_accumulator *a = (leat_accumulator *)w->resource;
-    leat_line finished = {0};
+    leat_waiters finished = {0};
     pthread_mutex_lock(&a->lock);
     if (w->waiting)
         cancel_locked(a, w, &finished);
     pthread_mutex_unlock(&a->lock);
-    leat_line_finish(&finished);
+    leat_waiters_finish(&finished);
 }
 
 static void given(leat_waiter *w)
@@ -130,14 +130,14 @@ static void take(leat_kernel *k)
     }
     taker *t = leat_waiter_new(&taker_ops, k, &a->base);
     t->required = AT(int32_t, leat_kernel_in(k, 1))[0];
-    leat_line finished = {0};
+    leat_waiters finished = {0};
     pthread_mutex_lock(&a->lock);
-    leat_line_add(&a->takers, &t->base);
+    leat_waiters_add(&a->takers, &t->base);
     serve(a, &finished);
     if (t->base.waiting && !leat_waiter_watch(&t->base))
         cancel_locked(a, &t->base, &finished);
     pthread_mutex_unlock(&a->lock);
-    leat_line_finish(&finished);
+    leat_waiters_finish(&finished);
 }
 
 /* ---- Adding gradients ---- */
@@ -181,7 +181,7 @@ static void count_dropped(leat_accumulator *a, const leat_node *n)
 
 static leat_status add(leat_accumulator *a, leat_kernel *k, bool *accepted_out)
 {
-    leat_line finished = {0};
+    leat_waiters finished = {0};
     leat_status s = NULL;
     pthread_mutex_lock(&a->lock);
     bool fresh = AT(int64_t, leat_kernel_in(k, 1))[0] >= a->step;
@@ -194,7 +194,7 @@ static leat_status add(leat_accumulator *a, leat_kernel *k, bool *accepted_out)
         serve(a, &finished);
     }
     pthread_mutex_unlock(&a->lock);
-    leat_line_finish(&finished);
+    leat_waiters_finish(&finished);
     *accepted_out = fresh;
     return s;
 }

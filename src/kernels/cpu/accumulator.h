@@ -1,11 +1,12 @@
 /* accumulator.h -- accumulators of gradients.
  *
- * 1. A gradient of a step before the accumulator's is dropped, and counted. 2. Takers wait in a
- * queue (waiter.h); the first is served once enough gradients were added. Taking empties the
- * accumulator and increments its step. 3. sum is written to only while it has no other owner: the
- * first gradient is shared; a later one is added to it in place if its buffer has no other owner by
- * then, else to a copy. A gradient is added when the next one comes or the sum is taken: so the
- * last addition and the division for the mean are done in one pass.
+ * 1. A gradient of a step before the accumulator's is dropped, and counted.
+ * 2. Takers wait in a queue (waiter.h); the first is served once enough gradients were added.
+ * Taking empties the accumulator and increments its step.
+ * 3. sum is written to only while it has no other owner: the first gradient is shared; a later one
+ *    is added to it in place if its buffer has no other owner by then, else to a copy. A gradient
+ * is added when the next one comes or the sum is taken: so the last addition and the division for
+ *    the mean are done in one pass.
  */
 #ifndef LEAT_CPU_ACCUMULATOR_H
 #define LEAT_CPU_ACCUMULATOR_H
@@ -30,7 +31,7 @@ typedef struct leat_accumulator {
     leat_tensor *last; /* dense: a gradient that is not yet added to sum; or NULL */
     int64_t *indices;  /* sparse: the index of each row in the whole tensor */
     int32_t *counts;   /* sparse: the number of gradients that had each row */
-    leat_line takers;
+    leat_waiters takers;
 } leat_accumulator;
 
 /* ---- accumulator_sum.c; the lock is held ---- */

@@ -27,7 +27,8 @@
 #define LEAT_X_UNSIGNED(X)                                                                         \
     X(UINT8, uint8_t) X(UINT16, uint16_t) X(UINT32, uint32_t) X(UINT64, uint64_t)
 #define LEAT_X_INTEGER(X) LEAT_X_SIGNED(X) LEAT_X_UNSIGNED(X)
-#define LEAT_X_REAL(X) LEAT_X_FLOAT(X) LEAT_X_INTEGER(X) /* what is computed as itself */
+#define LEAT_X_REAL(X)                                                                             \
+    LEAT_X_FLOAT(X) LEAT_X_INTEGER(X) /* dtypes that are computed in their own type */
 
 /* case labels for use inside switch (dtype) */
 #define LEAT_CASE(dtype, ctype, ...)                                                               \

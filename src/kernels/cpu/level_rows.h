@@ -1,6 +1,6 @@
-/* level_rows.h -- leat/rows.h as this room has it.
+/* level_rows.h -- leat/rows.h as this folder has it.
  *
- * This room is compiled once for each level of the processor (kernels/levels.c), and has the
+ * This folder is compiled once for each level of the processor (kernels/levels.c), and has the
  * functions of leat/rows.h for its level under names of its own. Programs call those of levels.c,
  * which call the functions of the level in use.
  */

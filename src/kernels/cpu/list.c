@@ -1,4 +1,4 @@
-/* list.c -- every file of this room that has kernels, a line each in list.inc. This room is
+/* list.c -- every file of this folder that has kernels, a line each in list.inc. This folder is
  * compiled once for each level of the processor (src/kernels/levels.c); LEAT_CPU_LEVEL is the one
  * at hand. */
 #include "kernels/cpu/level_rows.h"

@@ -12,7 +12,7 @@ typedef struct leat_dense leat_dense;
  * shares. */
 leat_status leat_dense_new(const leat_node *n, const leat_tensor *empty, const leat_tensor *deleted,
                            leat_dense **out) LEAT_MUST_CHECK;
-void leat_dense_free(leat_dense *d); /* of NULL does nothing */
+void leat_dense_free(leat_dense *d); /* NULL does nothing */
 int64_t leat_dense_size(const leat_dense *d);
 /* The kernels of the ops; the caller has checked the dtypes. */
 leat_status leat_dense_find(leat_kernel *k, const leat_dense *d) LEAT_MUST_CHECK;

@@ -128,32 +128,39 @@ static void close_queue(leat_kernel *k)
     leat_kernel_done(k, s);
 }
 
-static leat_status size(leat_kernel *k)
+/* Sets output 0, a scalar, by read, which is called with the queue's lock held. */
+static leat_status scalar(leat_kernel *k, void (*read)(const leat_queue *q, leat_tensor *y))
 {
     leat_queue *q;
     leat_tensor *y;
-    leat_shape scalar = {0};
-    LEAT_TRY(leat_kernel_out(k, 0, &scalar, &y));
+    leat_shape shape = {0};
+    LEAT_TRY(leat_kernel_out(k, 0, &shape, &y));
     LEAT_TRY(queue_of(k, &q));
     pthread_mutex_lock(&q->lock);
-    AT(int32_t, y)[0] = (int32_t)q->count;
+    read(q, y);
     pthread_mutex_unlock(&q->lock);
     leat_resource_unref(&q->base);
     return NULL;
 }
 
+static void read_size(const leat_queue *q, leat_tensor *y)
+{
+    AT(int32_t, y)[0] = (int32_t)q->count;
+}
+
+static void read_closed(const leat_queue *q, leat_tensor *y)
+{
+    AT(bool, y)[0] = q->closed;
+}
+
+static leat_status size(leat_kernel *k)
+{
+    return scalar(k, read_size);
+}
+
 static leat_status is_closed(leat_kernel *k)
 {
-    leat_queue *q;
-    leat_tensor *y;
-    leat_shape scalar = {0};
-    LEAT_TRY(leat_kernel_out(k, 0, &scalar, &y));
-    LEAT_TRY(queue_of(k, &q));
-    pthread_mutex_lock(&q->lock);
-    AT(bool, y)[0] = q->closed;
-    pthread_mutex_unlock(&q->lock);
-    leat_resource_unref(&q->base);
-    return NULL;
+    return scalar(k, read_closed);
 }
 
 #define MAKES(name)                                                                                \

@@ -1,9 +1,9 @@
 /* queue.h -- queues of tuples of tensors, and the kernels that wait for them.
  *
  * 1. Each enqueue and each dequeue is an attempt. Attempts wait in two lists, in the order of
- * arrival; the first of a list is served as far as possible before the second. A close waits in the
- * list of enqueues. 2. The thread that changes a queue serves the attempts that the change makes
- * possible (waiter.h).
+ *    arrival; the first of a list is served as far as possible before the second. A close waits in
+ *    the list of enqueues.
+ * 2. The thread that changes a queue serves the attempts that the change makes possible (waiter.h).
  */
 #ifndef LEAT_CPU_QUEUE_H
 #define LEAT_CPU_QUEUE_H
@@ -55,7 +55,7 @@ typedef struct leat_queue {
     int64_t head, count, cap;
     leat_philox philox;
     leat_philox_single random; /* draws from philox */
-    leat_line puts, takes;     /* lists of leat_attempt */
+    leat_waiters puts, takes;  /* lists of leat_attempt */
 } leat_queue;
 
 extern const leat_resource_type leat_queue_type;

@@ -17,7 +17,7 @@ static leat_queue *queue_of(const leat_attempt *a)
     return (leat_queue *)a->base.resource;
 }
 
-static leat_line *line_of(leat_attempt *a)
+static leat_waiters *line_of(leat_attempt *a)
 {
     return puts_something(a) ? &queue_of(a)->puts : &queue_of(a)->takes;
 }
@@ -135,7 +135,7 @@ static result serve_take(leat_attempt *a)
     return r;
 }
 
-static bool serve(leat_line *line, leat_line *finished)
+static bool serve(leat_waiters *line, leat_waiters *finished)
 {
     bool progress = false;
     while (line->first) {
@@ -144,13 +144,13 @@ static bool serve(leat_line *line, leat_line *finished)
         progress |= r != STUCK;
         if (r != COMPLETE)
             break;
-        leat_line_take(line, &a->base);
-        leat_line_done(finished, &a->base);
+        leat_waiters_remove(line, &a->base);
+        leat_waiters_done(finished, &a->base);
     }
     return progress;
 }
 
-static void serve_all(leat_queue *q, leat_line *finished)
+static void serve_all(leat_queue *q, leat_waiters *finished)
 {
     bool progress;
     do {
@@ -160,14 +160,14 @@ static void serve_all(leat_queue *q, leat_line *finished)
 }
 
 /* Elements that the attempt has dequeued are put back; those that it has enqueued stay. */
-static void cancel_locked(leat_attempt *a, leat_line *finished)
+static void cancel_locked(leat_attempt *a, leat_waiters *finished)
 {
     leat_queue_unpop(queue_of(a), a->taken, a->n_taken);
     a->n_taken = 0;
-    leat_line_take(line_of(a), &a->base);
+    leat_waiters_remove(line_of(a), &a->base);
     a->base.status = leat_error(CANCELLED, "%s operation was cancelled",
                                 puts_something(a) ? "Enqueue" : "Dequeue");
-    leat_line_done(finished, &a->base);
+    leat_waiters_done(finished, &a->base);
 }
 
 /* ---- The functions of a waiter; the lock is released ---- */
@@ -176,14 +176,14 @@ static void cancelled(leat_waiter *w)
 {
     leat_attempt *a = (leat_attempt *)w;
     leat_queue *q = queue_of(a);
-    leat_line finished = {0};
+    leat_waiters finished = {0};
     pthread_mutex_lock(&q->lock);
     if (w->waiting) {
         cancel_locked(a, &finished);
         serve_all(q, &finished);
     }
     pthread_mutex_unlock(&q->lock);
-    leat_line_finish(&finished);
+    leat_waiters_finish(&finished);
 }
 
 /* Sets the kernel's outputs to the dequeued elements. */
@@ -214,26 +214,26 @@ void leat_queue_attempt(leat_queue *q, leat_kernel *k, leat_attempt_kind kind, i
     a->wanted = wanted;
     a->taken = a->few;
     a->cap = FEW / q->n;
-    leat_line finished = {0};
+    leat_waiters finished = {0};
     pthread_mutex_lock(&q->lock);
-    leat_line_add(line_of(a), &a->base);
+    leat_waiters_add(line_of(a), &a->base);
     serve_all(q, &finished);
     if (a->base.waiting && !leat_waiter_watch(&a->base)) {
         cancel_locked(a, &finished);
         serve_all(q, &finished);
     }
     pthread_mutex_unlock(&q->lock);
-    leat_line_finish(&finished);
+    leat_waiters_finish(&finished);
 }
 
 void leat_queue_close_now(leat_queue *q)
 {
-    leat_line finished = {0};
+    leat_waiters finished = {0};
     pthread_mutex_lock(&q->lock);
     q->closed = true;
     while (q->puts.first)
         cancel_locked((leat_attempt *)q->puts.first, &finished);
     serve_all(q, &finished);
     pthread_mutex_unlock(&q->lock);
-    leat_line_finish(&finished);
+    leat_waiters_finish(&finished);
 }

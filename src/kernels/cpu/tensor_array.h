@@ -1,9 +1,11 @@
 /* tensor_array.h -- an array of tensors that lives for one step, behind the handle that owns it.
  *
  * 1. Each item is written once (in an array of gradients: any number of times, which are added up)
- * and, if clear_after_read is set, read once. Reading an item that a read has cleared is an error.
- * 2. An item of which only the shape is known is zeros, which are made when it is read. 3. An array
- * owns the arrays that collect its gradients, one for each call of leat_gradients that uses it.
+ *    and, if clear_after_read is set, read once. Reading an item that a read has cleared is an
+ *    error.
+ * 2. An item of which only the shape is known is zeros, which are made when it is read.
+ * 3. An array owns the arrays that collect its gradients, one for each call of leat_gradients that
+ * uses it.
  */
 #ifndef LEAT_CPU_TENSOR_ARRAY_H
 #define LEAT_CPU_TENSOR_ARRAY_H

@@ -1,8 +1,8 @@
 /* tensor_list.h -- a list of tensors in a variant.
  *
  * 1. A list that several variants hold never changes: kernels that write use leat_list_take, which
- * copies the list (not the tensors) unless this kernel is its last user. 2. An item may be missing
- * (NULL): it reads as zeros, where its shape is known.
+ *    copies the list (not the tensors) unless this kernel is its last user.
+ * 2. An item may be missing (NULL): it reads as zeros, where its shape is known.
  */
 #ifndef LEAT_CPU_TENSOR_LIST_H
 #define LEAT_CPU_TENSOR_LIST_H

@@ -42,8 +42,8 @@ typedef struct leat_locked {
     leat_tensor *value[4]; /* may be written to */
     int n;
 } leat_locked;
-/* On failure nothing is locked. Inputs from `seen` on may be a variable's value and see it change;
- * k->n_in: no input may. */
+/* On failure nothing is locked. Inputs from number `seen` on may share the buffer of a variable,
+ * and change while the kernel writes; with seen == k->n_in no input may. */
 leat_status leat_kernel_lock(leat_kernel *k, int n, leat_dtype t, int seen,
                              leat_locked *out) LEAT_MUST_CHECK;
 void leat_kernel_unlock(leat_locked *l);

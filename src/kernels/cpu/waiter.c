@@ -22,7 +22,7 @@ void *leat_waiter_new(const leat_waiter_ops *ops, leat_kernel *k, leat_resource 
     return w;
 }
 
-void leat_line_done(leat_line *l, leat_waiter *w)
+void leat_waiters_done(leat_waiters *l, leat_waiter *w)
 {
     w->next = NULL;
     w->prev = l->last;
@@ -33,13 +33,13 @@ void leat_line_done(leat_line *l, leat_waiter *w)
     l->last = w;
 }
 
-void leat_line_add(leat_line *l, leat_waiter *w)
+void leat_waiters_add(leat_waiters *l, leat_waiter *w)
 {
-    leat_line_done(l, w);
+    leat_waiters_done(l, w);
     w->waiting = true;
 }
 
-void leat_line_take(leat_line *l, leat_waiter *w)
+void leat_waiters_remove(leat_waiters *l, leat_waiter *w)
 {
     if (w->prev)
         w->prev->next = w->next;
@@ -58,7 +58,7 @@ bool leat_waiter_watch(leat_waiter *w)
     return w->watched;
 }
 
-void leat_line_finish(leat_line *finished)
+void leat_waiters_finish(leat_waiters *finished)
 {
     for (leat_waiter *w = finished->first, *next; w; w = next) {
         next = w->next;
