@@ -15,7 +15,7 @@ $(BUILD)/build.ninja: | deps
 	@cmake -S . -B $(BUILD) -G Ninja $(cmake_flags) >$(BUILD).log 2>&1 && rm -f $(BUILD).log || { cat $(BUILD).log; exit 1; }
 
 deps: ## install what the build needs (Debian packages), if it is missing
-	@scripts/deps $(if $(findstring LEAT_CLUSTER=OFF,$(CMAKE_FLAGS)),,libgrpc-dev)
+	@scripts/deps $(if $(findstring LEAT_CLUSTER=OFF,$(CMAKE_FLAGS)),,libgrpc-dev libssl-dev)
 
 test: all ## run the tests
 	@scripts/deps iproute2 g++ || echo 'without iproute2 link_test skips, without g++ install_test is not there'

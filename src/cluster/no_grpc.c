@@ -1,11 +1,12 @@
-/* no_grpc.c -- in place of grpc/ in a library built with LEAT_CLUSTER=OFF: a transport that can
+/* no_grpc.c -- in place of all transports in a library built with LEAT_CLUSTER=OFF: one that can
  * neither listen nor reach a peer, and says why. */
 #include "cluster/transport_int.h"
 
 static leat_status not_built(void)
 {
     return leat_error(UNIMPLEMENTED, "This libleat was built without clusters: build it with "
-                                     "-DLEAT_CLUSTER=ON, which needs gRPC (libgrpc-dev)");
+                                     "-DLEAT_CLUSTER=ON, which needs gRPC (libgrpc-dev) "
+                                     "and OpenSSL (libssl-dev)");
 }
 
 static leat_status start(const char *address, const leat_listen_options *options,

@@ -7,8 +7,10 @@
 extern const leat_transport leat_transport_shm, leat_transport_socket, leat_transport_grpc;
 
 static const leat_transport *const built_in[] = {
+#if LEAT_CLUSTER
     &leat_transport_shm,
     &leat_transport_socket,
+#endif
     &leat_transport_grpc,
     NULL,
 };

@@ -43,7 +43,7 @@ static void single_process(void)
     leat_session_close(s);
     leat_graph_free(g);
     CHECK(is_loaded("libprotobuf-c")); /* so that the next checks are not trivial */
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* see cmake/grpc.cmake */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* see cmake/loaded.cmake */
     CHECK(!is_loaded("libgrpc"));
     CHECK(!is_loaded("libgpr"));
     CHECK(!is_loaded("libcrypto"));

@@ -1,20 +1,19 @@
 /* library.c -- see library.h. */
 #include "cluster/grpc/library.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cluster/grpc/tuning.h"
-#include "core/alloc.h"
+#include "cluster/library.h"
 #include "core/log.h"
 
 leat_grpc_functions leat_grpc;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static char *failure; /* Why the library could not be used; NULL if it was loaded. */
+static leat_status failure; /* Why the library could not be used; NULL if it was loaded. */
 
 /* gRPC chooses its way of polling by a list of names in this variable, and aborts if it knows none
  * of them. */
@@ -42,45 +41,21 @@ static void write_log(gpr_log_func_args *args)
         leat_log_write(LEAT_LOG_INFO, args->file, args->line, "gRPC: %s", args->message);
 }
 
-/* When a process exits, OpenSSL frees all that it holds, by a function that it gave to atexit. A
- * thread of gRPC that is in the middle of a TLS handshake then crashes. The first use of OpenSSL in
- * a process may say that nothing is to be freed at exit, when the memory goes anyway. */
-static void keep_openssl(void *library)
-{
-    enum { NO_ATEXIT = 0x80000 }; /* OPENSSL_INIT_NO_ATEXIT */
-    int (*init)(uint64_t options, const void *settings);
-    *(void **)&init = dlsym(library, "OPENSSL_init_crypto");
-    if (init) /* BoringSSL, with which gRPC may also be built, frees nothing at exit. */
-        init(NO_ATEXIT, NULL);
-}
-
-/* dlopen also loads the libraries that libgrpc depends on (libgpr, OpenSSL), and dlsym finds their
- * functions. */
+/* The libraries that libgrpc depends on (libgpr, OpenSSL) are loaded with it. */
 static void load(void)
 {
-    void *library = dlopen(LEAT_GRPC_SONAME, RTLD_LAZY | RTLD_LOCAL);
-    if (!library) {
-        failure = leat_xstrdup(dlerror());
-        return;
-    }
-    const struct {
-        const char *name;
-        void *to; /* a member of leat_grpc */
-    } functions[] = {
+    const leat_library_function functions[] = {
 #define X(name) {#name, &name}, /* The name is a macro: see library.h. */
 #include "cluster/grpc/library.inc"
 #undef X
     };
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        void *f = dlsym(library, functions[i].name);
-        if (!f) {
-            failure = leat_xstrdup(dlerror());
-            return;
-        }
-        *(void **)functions[i].to = f;
-    }
+    void *library;
+    failure = leat_library_load(LEAT_GRPC_SONAME, functions, sizeof functions / sizeof *functions,
+                                &library);
+    if (failure)
+        return;
     gpr_set_log_function(write_log);
-    keep_openssl(library);
+    leat_library_keep_openssl(library);
     leat_tuning_start();
 }
 
@@ -90,6 +65,6 @@ leat_status leat_grpc_load(void)
     LEAT_REQUIRE(!failure, NOT_FOUND,
                  "Clusters need gRPC, which cannot be loaded (%s): install the Debian "
                  "package " LEAT_GRPC_PACKAGE " or another with " LEAT_GRPC_SONAME,
-                 failure);
+                 leat_status_message(failure));
     return check_poll_strategy();
 }
