@@ -103,6 +103,23 @@ static void find_packets(void)
 
 /* ---- Training over it ---- */
 
+/* The worker is connected to a port of the ps's machine other than those of gRPC: its calls go by
+ * the socket, for nothing else connects there. */
+static bool by_socket(const child *worker)
+{
+    unsigned port, state;
+    char path[64], line[300];
+    bool found = false;
+    snprintf(path, sizeof(path), "/proc/%d/net/tcp", (int)worker->task.pid);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof(line), f))
+        found |= sscanf(line, "%*d: %*x:%*x 01004D0A:%x %x", &port, &state) == 2 && state == 1 &&
+                 port != 2222 && port != 2223;
+    if (f)
+        fclose(f);
+    return found;
+}
+
 static void start_apart(cluster *k, const char *mode, int last_step)
 {
     snprintf(k->dir, sizeof(k->dir), "/tmp/leat_link_test_XXXXXX");
@@ -116,6 +133,7 @@ static void start_apart(cluster *k, const char *mode, int last_step)
     CHECK(until(&k->chief, "ready", 20));
     CHECK(until(&k->worker, "ready", 20));
     CHECK(beyond(&k->worker, 20, 20));
+    CHECK(by_socket(&k->worker));
 }
 
 /* The last step that a task has printed, and whether it lost its session before that. */
@@ -216,6 +234,26 @@ static void lost_long(void)
     cut_long(lose_packets, find_packets);
 }
 
+/* The same with TLS on all that goes over the link. */
+static void with_tls(void (*test)(void))
+{
+    if (!certificates_make())
+        SKIP("the openssl command is not there");
+    setenv("LEAT_TEST_CERTIFICATES", certificates, 1);
+    test();
+    certificates_remove();
+}
+
+static void tls_briefly(void)
+{
+    with_tls(lost_briefly);
+}
+
+static void tls_long(void)
+{
+    with_tls(pulled_long);
+}
+
 /* Synchronous replicas: rounds go on without the worker that is cut off, and with it again. */
 static void cut_sync(void)
 {
@@ -246,6 +284,8 @@ APART(lost_briefly)
 APART(pulled_long)
 APART(lost_long)
 APART(cut_sync)
+APART(tls_briefly)
+APART(tls_long)
 
 int main(int argc, char **argv)
 {
@@ -255,5 +295,6 @@ int main(int argc, char **argv)
     }
     return RUN(argc, argv, {"pulled_briefly", pulled_briefly_apart},
                {"lost_briefly", lost_briefly_apart}, {"pulled_long", pulled_long_apart},
-               {"lost_long", lost_long_apart}, {"cut_sync", cut_sync_apart});
+               {"lost_long", lost_long_apart}, {"cut_sync", cut_sync_apart},
+               {"tls_briefly", tls_briefly_apart}, {"tls_long", tls_long_apart});
 }

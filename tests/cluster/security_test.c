@@ -1,37 +1,8 @@
-/* security_test.c -- TLS, mutual TLS and tokens between channels and listeners. Certificates are
- * made on the spot by the openssl command. */
+/* security_test.c -- TLS, mutual TLS and tokens between channels and listeners. */
+#include "cluster/certificates.h"
 #include "echo.h"
 
-static char dir[] = "/tmp/leat-security-XXXXXX";
 static bool made;
-
-static const char *file(const char *name)
-{
-    static char paths[8][200];
-    static int next;
-    char *p = paths[next++ % 8];
-    snprintf(p, sizeof paths[0], "%s/%s", dir, name);
-    return p;
-}
-
-/* Two authorities; "task" is signed by the first for localhost and 127.0.0.1, "other" by the second
- * for another name. */
-static bool make_certificates(void)
-{
-    if (!mkdtemp(dir) || system("openssl version >/dev/null 2>&1"))
-        return false;
-    char script[3000];
-    snprintf(script, sizeof script,
-             "cd %s && exec >/dev/null 2>&1 && for a in ca ca2; do openssl req -x509 -newkey "
-             "rsa:2048 -nodes -days 2 -subj /CN=$a -keyout $a.key -out $a.pem || exit 1; done\n"
-             "sign() { openssl req -newkey rsa:2048 -nodes -subj /CN=$1 -keyout $1.key -out $1.csr "
-             "&& printf \"subjectAltName=$3\" >$1.ext && openssl x509 -req -in $1.csr -CA $2.pem "
-             "-CAkey $2.key -CAcreateserial -days 2 -extfile $1.ext -out $1.pem; }\n"
-             "sign task ca DNS:localhost,IP:127.0.0.1 && sign other ca2 DNS:elsewhere && "
-             "sign named ca DNS:elsewhere\n",
-             dir);
-    return system(script) == 0;
-}
 
 static leat_status try_call(const leat_security *client, const leat_security *server)
 {
@@ -150,10 +121,9 @@ static void warned(void)
 
 int main(int argc, char **argv)
 {
-    made = make_certificates();
+    made = certificates_make();
     int rc = RUN(argc, argv, {"token", token}, {"tls", tls}, {"mutual", mutual}, {"names", names},
                  {"bad_files", bad_files}, {"warned", warned});
-    char script[100];
-    snprintf(script, sizeof script, "rm -rf %s", dir);
-    return system(script) ? 1 : rc;
+    certificates_remove();
+    return rc;
 }

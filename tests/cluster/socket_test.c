@@ -1,53 +1,14 @@
 /* socket_test.c -- calls over a direct socket: the cases of all streams, by a Unix socket and by
  * TCP; and callers that are slow, send wrong data, or never complete the handshake. */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
 #include <dirent.h>
-#include <errno.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 
 #include "cluster/address.h"
-#include "cluster/socket/socket.h"
-#include "cluster/stream_cases.h"
+#include "cluster/socket_offer.h"
 #include "core/alloc.h"
 
-static leat_socket_name socket_name(void)
-{
-    leat_socket_name n;
-    CHECK_OK(leat_socket_name_read(&offer, &n));
-    return n;
-}
-
-static void set_offer(const leat_socket_name *n)
-{
-    leat_strbuf_release(&offer);
-    leat_socket_name_write(n, &offer);
-}
-
-/* As if the peer was on another machine. */
-static void from_afar(leat_strbuf *o)
-{
-    leat_socket_name n = socket_name();
-    CHECK(n.port > 0);
-    n.host[0] ^= 1;
-    set_offer(&n);
-}
-
 /* ---- A caller by hand ---- */
-static int connect_raw(void)
-{
-    leat_socket_name n = socket_name();
-    struct sockaddr_in a = {.sin_family = AF_INET,
-                            .sin_port = htons((uint16_t)n.port),
-                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof a) == 0);
-    struct timeval patience = {.tv_sec = 10};
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    return fd;
-}
-
 /* 1: accepted; 0: the connection was closed. */
 static int answer(int fd)
 {
@@ -66,15 +27,6 @@ static int connect_as_peer(void)
     CHECK(send(fd, &h, sizeof h, MSG_NOSIGNAL) == sizeof h);
     CHECK_INT(answer(fd), 1);
     return fd;
-}
-
-static bool is_closed(int fd)
-{
-    char byte;
-    ssize_t n;
-    while ((n = recv(fd, &byte, 1, 0)) > 0)
-        ;
-    return n == 0 || errno == ECONNRESET;
 }
 
 static int open_files(void)
@@ -465,16 +417,6 @@ static void bad_offers(void)
     }
 }
 
-/* With TLS configured, tasks on different machines use gRPC only. */
-static void with_tls(void)
-{
-    leat_security security = {.certificate = "c.pem", .key = "k.pem"};
-    listen_with(&(leat_listen_options){.security = &security});
-    leat_socket_name n = socket_name();
-    CHECK_INT(n.port, 0);
-    transport->stop(listener, in_ms(500));
-}
-
 static void chosen_port(void)
 {
     leat_endpoint *second;
@@ -505,6 +447,6 @@ int main(int argc, char **argv)
             {"garbage", garbage}, {"half_frames", half_frames}, {"slow_reader", slow_reader},
             {"slow_network", slow_network}, {"unreachable", unreachable},
             {"opened_later", opened_later}, {"black_hole", black_hole}, {"replaced", replaced},
-            {"bad_offers", bad_offers}, {"with_tls", with_tls}, {"chosen_port", chosen_port});
+            {"bad_offers", bad_offers}, {"chosen_port", chosen_port});
     return argc > 1 ? local && tcp && rest : local || tcp || rest; /* one case is in one of them */
 }

@@ -37,15 +37,18 @@ static void handle(void *arg, leat_server_call *a, const char *method, const lea
 static const leat_transport *transport;
 static const char *in_words;                /* what messages call it */
 static void (*change_offer)(leat_strbuf *); /* before it is used; may be NULL */
+static const leat_security *security;       /* of both ends; may be NULL */
 static leat_strbuf offer;
 static leat_endpoint *listener;
 static leat_channel *channel;
 
-static void listen_with(const leat_listen_options *o)
+static void listen_with(const leat_listen_options *options)
 {
+    leat_listen_options o = *options;
+    o.security = security;
     echo_begin();
     leat_strbuf_release(&offer);
-    CHECK_OK(transport->listen("127.0.0.1:0", o, handle, NULL, &offer, &listener));
+    CHECK_OK(transport->listen("127.0.0.1:0", &o, handle, NULL, &offer, &listener));
     if (change_offer)
         change_offer(&offer);
 }
@@ -58,7 +61,7 @@ static void listen_here(void)
 static leat_status open_by(const leat_strbuf *data, leat_channel **out)
 {
     leat_offer o = {.data = *data};
-    leat_link_target to = {"127.0.0.1:2222", "/job:ps/task:0", NULL, &o};
+    leat_link_target to = {"127.0.0.1:2222", "/job:ps/task:0", security, &o};
     LEAT_TRY(leat_channel_open_link(transport, &to, out));
     for (int i = 0; i < 10000 && leat_channel_state(*out) == LEAT_LINK_OPENING; i++)
         usleep(1000);

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <time.h>
 
+#include "cluster/certificates.h"
 #include "cluster/task.h"
 #include "test.h"
 
@@ -68,9 +69,23 @@ static inline int train(const plan *p, const char *target, int task)
     return 0;
 }
 
+/* Mutual TLS with these certificates, if the test has named their directory. */
+static inline leat_security train_security(void)
+{
+    const char *directory = getenv("LEAT_TEST_CERTIFICATES");
+    if (!directory)
+        return (leat_security){0};
+    snprintf(certificates, sizeof(certificates), "%s", directory);
+    return (leat_security){.certificate = file("task.pem"),
+                           .key = file("task.key"),
+                           .authority = file("ca.pem"),
+                           .mutual = true};
+}
+
 static inline int be(const char *role, const char *arg)
 {
     plan p;
+    leat_server_options options = {.security = train_security()};
     if (sscanf(arg, "%15s %199s %d %d %63s %63s %63s", p.mode, p.dir, &p.last_step, &p.max_wait,
                p.ps, p.chief, p.worker) != 7)
         return 2;
@@ -83,7 +98,7 @@ static inline int be(const char *role, const char *arg)
     LEAT_DIE_ON_ERROR(leat_cluster_add(c, "worker", p.worker));
     bool ps = strcmp(role, "ps") == 0;
     int task = strcmp(role, "worker") == 0, code = 0;
-    LEAT_DIE_ON_ERROR(leat_server_start(c, ps ? "ps" : "worker", task, NULL, &server));
+    LEAT_DIE_ON_ERROR(leat_server_start(c, ps ? "ps" : "worker", task, &options, &server));
     if (ps) {
         printf("ready\n");
         fflush(stdout);

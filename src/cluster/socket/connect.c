@@ -30,23 +30,30 @@ typedef struct opening {
     leat_stream_link *link;
     leat_socket_name name;
     char *address, *peer;
-    int cancel; /* an eventfd: nobody wants the link any more */
+    leat_tls_context *tls; /* NULL: none */
+    char host[256];        /* the name that the peer's certificate must have */
+    int cancel;            /* an eventfd: nobody wants the link any more */
     pthread_t thread;
 } opening;
+
+/* A Unix socket of this machine leads to the peer. */
+static bool is_local(const leat_socket_name *n)
+{
+    return *leat_machine_id() && strcmp(n->host, leat_machine_id()) == 0 &&
+           strcmp(n->local, "-") != 0;
+}
 
 /* Until fd is ready. False: the time is up, or nobody wants the link any more. */
 static bool await(const opening *o, int fd, short events, int64_t deadline_ns)
 {
     struct pollfd p[2] = {{fd, events, 0}, {o->cancel, POLLIN, 0}};
-    int64_t left;
-    do {
-        left = deadline_ns - leat_now_ns();
-        int n = poll(p, 2, left > 0 ? (int)(left / 1000000) + 1 : 0);
+    for (int64_t left; (left = deadline_ns - leat_now_ns()) > 0;) {
+        int n = poll(p, 2, (int)(left / 1000000) + 1);
         if (p[1].revents)
             return false;
         if (n > 0)
             return true;
-    } while (left > 0);
+    }
     return false;
 }
 
@@ -99,31 +106,79 @@ static int connect_tcp(const opening *o, int64_t deadline_ns)
     return fd;
 }
 
-static bool shake_hands(const opening *o, int fd, int64_t deadline_ns)
+/* One attempt to connect. */
+typedef struct attempt {
+    int fd;        /* -1: not connected */
+    leat_tls *tls; /* NULL: none */
+    int64_t deadline_ns;
+    char why[500]; /* why it failed */
+} attempt;
+
+static void fails(attempt *a, const char *why)
+{
+    snprintf(a->why, sizeof a->why, "%s", why);
+}
+
+static bool start_tls(const opening *o, attempt *a)
+{
+    leat_status s = leat_tls_new(o->tls, o->host, &a->tls);
+    if (s) {
+        fails(a, leat_status_message(s));
+        leat_status_free(s);
+        return false;
+    }
+    for (;;) {
+        leat_tls_state state = leat_tls_handshake(a->tls, a->fd);
+        if (state == LEAT_TLS_DONE)
+            return true;
+        if (state == LEAT_TLS_FAILED)
+            fails(a, leat_tls_error(a->tls));
+        else if (await(o, a->fd, state == LEAT_TLS_READS ? POLLIN : POLLOUT, a->deadline_ns))
+            continue;
+        else
+            fails(a, "it does not go on with the TLS handshake");
+        return false;
+    }
+}
+
+static bool shake_hands(const opening *o, attempt *a)
 {
     leat_socket_handshake h;
     char yes = 0;
+    struct iovec out = {&h, sizeof h}, in = {&yes, 1};
+    if (o->tls && !start_tls(o, a))
+        return false;
     leat_socket_handshake_init(&h, o->name.secret);
-    return send(fd, &h, sizeof h, MSG_NOSIGNAL) == sizeof h && await(o, fd, POLLIN, deadline_ns) &&
-           recv(fd, &yes, 1, 0) == 1 && yes == LEAT_SOCKET_ACCEPTED;
+    ssize_t n = leat_socket_send(a->fd, a->tls, &out, 1);
+    if (n == sizeof h) {
+        do
+            n = leat_socket_receive(a->fd, a->tls, &in, 1, MSG_DONTWAIT);
+        while (n < 0 && errno == EAGAIN && await(o, a->fd, POLLIN, a->deadline_ns));
+        if (n == 1 && yes == LEAT_SOCKET_ACCEPTED)
+            return true;
+    }
+    fails(a, a->tls && *leat_tls_error(a->tls) ? leat_tls_error(a->tls)
+                                               : "the connection was not accepted");
+    return false;
 }
 
-/* One attempt: a socket that was accepted, or -1. */
-static int try_once(const opening *o, bool first)
+static void give_up(attempt *a)
 {
-    int64_t deadline_ns = leat_now_ns() + PATIENCE_NS;
-    bool local = strcmp(o->name.host, leat_machine_id()) == 0 && strcmp(o->name.local, "-") != 0;
-    int fd = local ? connect_local(o, deadline_ns) : connect_tcp(o, deadline_ns);
-    bool reached = fd >= 0;
-    if (reached && shake_hands(o, fd, deadline_ns))
-        return fd;
-    if (reached)
-        close(fd);
-    if (first)
-        LEAT_LOG(INFO, "No socket to %s at %s, port %d: %s. Calls go another way meanwhile",
-                 o->peer, o->address, o->name.port,
-                 reached ? "the connection was not accepted" : "it cannot be reached");
-    return -1;
+    leat_tls_free(a->tls);
+    if (a->fd >= 0)
+        close(a->fd);
+}
+
+/* False: a->why is set, and the caller has to give a up. */
+static bool try_once(const opening *o, attempt *a)
+{
+    bool local = is_local(&o->name);
+    *a = (attempt){.fd = -1, .deadline_ns = leat_now_ns() + PATIENCE_NS};
+    a->fd = local ? connect_local(o, a->deadline_ns) : connect_tcp(o, a->deadline_ns);
+    if (a->fd >= 0)
+        return shake_hands(o, a);
+    fails(a, "it cannot be reached");
+    return false;
 }
 
 /* Tries until it comes about or nobody wants the link any more, ever more rarely. */
@@ -131,16 +186,20 @@ static void *open_it(void *arg)
 {
     opening *o = arg;
     pthread_setname_np(pthread_self(), "leat-connect");
-    int64_t pause_ns = PAUSE_NS;
-    int fd = try_once(o, true);
-    while (fd < 0) {
+    attempt a;
+    bool told = false;
+    for (int64_t pause_ns = PAUSE_NS; !try_once(o, &a);
+         pause_ns = pause_ns < PAUSE_MAX_NS ? 2 * pause_ns : pause_ns) {
+        give_up(&a);
+        if (!told)
+            LEAT_LOG(INFO, "No socket to %s at %s, port %d: %s. Calls go another way meanwhile",
+                     o->peer, o->address, o->name.port, a.why);
+        told = true;
         if (is_cancelled(o, pause_ns))
             return NULL;
-        pause_ns = pause_ns < PAUSE_MAX_NS ? 2 * pause_ns : pause_ns;
-        fd = try_once(o, false);
     }
-    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK); /* reads wait from now on */
-    leat_stream_link_start(o->link, leat_socket_stream_new(fd));
+    fcntl(a.fd, F_SETFL, fcntl(a.fd, F_GETFL) & ~O_NONBLOCK); /* reads wait from now on */
+    leat_stream_link_start(o->link, leat_socket_stream_new(a.fd, a.tls));
     return NULL;
 }
 
@@ -151,39 +210,61 @@ static void cancel(void *arg)
     (void)!write(o->cancel, &one, sizeof one);
 }
 
+static void free_opening(opening *o)
+{
+    if (o->cancel >= 0)
+        close(o->cancel);
+    leat_tls_context_free(o->tls);
+    free(o->address);
+    free(o->peer);
+    free(o);
+}
+
 static void before_free(void *arg)
 {
     opening *o = arg;
     pthread_join(o->thread, NULL);
-    close(o->cancel);
-    free(o->address);
-    free(o->peer);
-    free(o);
+    free_opening(o);
+}
+
+/* What a TCP connection to the peer needs to be encrypted. */
+static leat_status prepare_tls(opening *o, const leat_link_target *to)
+{
+    int port;
+    LEAT_TRY(leat_address_split(to->address, o->host, &port));
+    const char *name = to->security->name;
+    LEAT_REQUIRE(!name || strlen(name) < sizeof o->host, INVALID_ARGUMENT,
+                 "The name that peers' certificates carry is too long: \"%s\"", name);
+    if (name)
+        snprintf(o->host, sizeof o->host, "%s", name);
+    return leat_tls_client(to->security, &o->tls);
 }
 
 leat_status leat_socket_open(const leat_link_target *to, leat_link **out)
 {
     leat_socket_name name;
     LEAT_TRY(leat_socket_name_read(&to->offer->data, &name));
-    bool here = *leat_machine_id() && strcmp(name.host, leat_machine_id()) == 0;
-    LEAT_REQUIRE(name.port || (here && strcmp(name.local, "-") != 0), FAILED_PRECONDITION,
+    LEAT_REQUIRE(name.port || is_local(&name), FAILED_PRECONDITION,
                  "%s offers no socket to tasks of other machines", to->peer);
     opening *o = leat_new(opening);
-    *o = (opening){.link = leat_stream_link_new(to, "socket"),
-                   .name = name,
+    *o = (opening){.name = name,
                    .address = leat_xstrdup(to->address),
                    .peer = leat_xstrdup(to->peer),
                    .cancel = eventfd(0, EFD_CLOEXEC)};
+    leat_status s = NULL;
+    if (leat_tls_wanted(to->security) && !is_local(&name))
+        s = prepare_tls(o, to);
+    if (s) {
+        free_opening(o);
+        return s;
+    }
+    o->link = leat_stream_link_new(to, "socket");
     leat_unbind();
     if (o->cancel < 0 || pthread_create(&o->thread, NULL, open_it, o)) {
-        leat_status s = leat_error(RESOURCE_EXHAUSTED, "No thread to connect to %s", to->peer);
         leat_stream_link_fail(o->link);
         leat_stream_link_base(o->link)->ops->free(leat_stream_link_base(o->link));
-        close(o->cancel);
-        free(o->address);
-        free(o->peer);
-        free(o);
-        return s;
+        free_opening(o);
+        return leat_error(RESOURCE_EXHAUSTED, "No thread to connect to %s", to->peer);
     }
     *out = leat_stream_link_base(o->link);
     leat_stream_link_on_free(o->link, cancel, before_free, o);

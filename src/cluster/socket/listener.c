@@ -2,7 +2,8 @@
  *
  * 1. A connection that has not shown the secret costs one entry of a table and one descriptor. The
  *    table is small; when it is full, the oldest entry, which has had the most time, is closed.
- * 2. An entry is closed when its time is up, or with the first handshake that is wrong.
+ * 2. An entry is closed when its time is up, or with the first handshake that is wrong. After a TLS
+ *    handshake that failed it stays until the peer has read why and closes, or its time is up.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,15 +26,18 @@
 #include "cluster/socket/socket.h"
 #include "core/alloc.h"
 #include "core/bind.h"
+#include "core/log.h"
 #include "core/threadpool.h"
 
 enum { WAITING_MAX = 64, SOCKETS_MAX = LEAT_BIND_MAX + 1, BACKLOG = 128 };
-static const int64_t PATIENCE_NS = INT64_C(3000000000);
+static const int64_t PATIENCE_NS = INT64_C(3000000000), LOG_PAUSE_NS = INT64_C(1000000000);
 
 /* A connection whose handshake is not complete. */
 typedef struct waiting {
     int fd;
     bool local;
+    leat_tls *tls; /* NULL: none */
+    leat_tls_state tls_state;
     int64_t deadline_ns;
     size_t got;
     leat_socket_handshake handshake;
@@ -43,6 +47,7 @@ typedef struct listener {
     leat_endpoint base;
     leat_stream_server *server;
     leat_socket_name name;
+    leat_tls_context *tls; /* NULL: none */
     int sockets[SOCKETS_MAX], n_sockets;
     bool local[SOCKETS_MAX];
     int quit; /* an eventfd */
@@ -50,12 +55,21 @@ typedef struct listener {
     /* The thread's alone: */
     waiting waiting[WAITING_MAX]; /* the oldest first */
     int n_waiting;
+    int64_t log_ns; /* when a refusal may be logged again */
 } listener;
 
 /* ---- Callers ---- */
-static void remove_waiting(listener *l, int i)
+static waiting take_waiting(listener *l, int i)
 {
+    waiting w = l->waiting[i];
     memmove(&l->waiting[i], &l->waiting[i + 1], sizeof(waiting) * (size_t)(--l->n_waiting - i));
+    return w;
+}
+
+static void drop(waiting w)
+{
+    leat_tls_free(w.tls);
+    close(w.fd);
 }
 
 static void describe(int fd, bool local, char *out, size_t size)
@@ -82,43 +96,86 @@ static void describe(int fd, bool local, char *out, size_t size)
 static void let_in(listener *l, const waiting *w)
 {
     char peer[64], yes = LEAT_SOCKET_ACCEPTED;
-    if (send(w->fd, &yes, 1, MSG_NOSIGNAL) != 1) {
-        close(w->fd);
+    if (leat_socket_send(w->fd, w->tls, &(struct iovec){&yes, 1}, 1) != 1) {
+        drop(*w);
         return;
     }
     fcntl(w->fd, F_SETFL, fcntl(w->fd, F_GETFL) & ~O_NONBLOCK); /* reads wait from now on */
     describe(w->fd, w->local, peer, sizeof peer);
-    leat_stream_server_add(l->server, leat_socket_stream_new(w->fd), peer);
+    leat_stream_server_add(l->server, leat_socket_stream_new(w->fd, w->tls), peer);
 }
 
-/* Some bytes of a handshake came, or the connection ended. */
+/* Whoever can connect may cause this: it is logged now and then. */
+static void refuse_tls(listener *l, const waiting *w)
+{
+    char peer[64];
+    int64_t now = leat_now_ns();
+    if (now >= l->log_ns) {
+        describe(w->fd, w->local, peer, sizeof peer);
+        LEAT_LOG(INFO, "No TLS with the %s: %s", peer, leat_tls_error(w->tls));
+        l->log_ns = now + LOG_PAUSE_NS;
+    }
+    shutdown(w->fd, SHUT_WR);
+}
+
+/* Goes on with a handshake. As recv: some bytes, the end, or an error. */
+static ssize_t hear(listener *l, waiting *w)
+{
+    if (w->tls && (w->tls_state == LEAT_TLS_READS || w->tls_state == LEAT_TLS_WRITES)) {
+        w->tls_state = leat_tls_handshake(w->tls, w->fd);
+        if (w->tls_state == LEAT_TLS_FAILED)
+            refuse_tls(l, w);
+    }
+    struct iovec v = {(char *)&w->handshake + w->got, sizeof w->handshake - w->got};
+    if (w->tls_state == LEAT_TLS_DONE)
+        return leat_socket_receive(w->fd, w->tls, &v, 1, MSG_DONTWAIT);
+    if (w->tls_state != LEAT_TLS_FAILED) {
+        errno = EAGAIN;
+        return -1;
+    }
+    /* What the peer had sent already, and nobody reads, would reset the connection: it might not
+     * hear why. */
+    char rest[4096];
+    ssize_t n = recv(w->fd, rest, sizeof rest, MSG_DONTWAIT);
+    if (n > 0)
+        errno = EAGAIN;
+    return n > 0 ? -1 : n;
+}
+
+/* Something came for a handshake, or the connection ended. */
 static void on_bytes(listener *l, int i)
 {
     waiting *w = &l->waiting[i];
-    ssize_t n = recv(w->fd, (char *)&w->handshake + w->got, sizeof w->handshake - w->got, 0);
+    ssize_t n = hear(l, w);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     w->got += n > 0 ? (size_t)n : 0;
     if (n > 0 && w->got < sizeof w->handshake)
         return;
-    waiting done = *w;
-    remove_waiting(l, i);
+    waiting done = take_waiting(l, i);
     if (n > 0 && leat_socket_handshake_right(&done.handshake, l->name.secret))
         let_in(l, &done);
     else
-        close(done.fd);
+        drop(done);
 }
 
 static void on_connect(listener *l, int socket, bool local)
 {
     for (int fd; (fd = accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0;) {
+        waiting w = {.fd = fd, .local = local, .deadline_ns = leat_now_ns() + PATIENCE_NS};
         leat_socket_set_up(fd, local);
-        if (l->n_waiting == WAITING_MAX) {
-            close(l->waiting[0].fd);
-            remove_waiting(l, 0);
+        if (l->tls && !local) {
+            w.tls_state = LEAT_TLS_READS;
+            leat_status s = leat_tls_new(l->tls, NULL, &w.tls);
+            if (s) { /* no memory: the peer calls another way meanwhile */
+                leat_status_free(s);
+                close(fd);
+                continue;
+            }
         }
-        l->waiting[l->n_waiting++] =
-            (waiting){.fd = fd, .local = local, .deadline_ns = leat_now_ns() + PATIENCE_NS};
+        if (l->n_waiting == WAITING_MAX)
+            drop(take_waiting(l, 0));
+        l->waiting[l->n_waiting++] = w;
         on_bytes(l, l->n_waiting - 1); /* it is often there already */
     }
 }
@@ -128,11 +185,14 @@ static void on_connect(listener *l, int socket, bool local)
 static int close_late(listener *l)
 {
     int64_t now = leat_now_ns();
-    while (l->n_waiting && l->waiting[0].deadline_ns <= now) {
-        close(l->waiting[0].fd);
-        remove_waiting(l, 0);
-    }
+    while (l->n_waiting && l->waiting[0].deadline_ns <= now)
+        drop(take_waiting(l, 0));
     return l->n_waiting ? (int)((l->waiting[0].deadline_ns - now) / 1000000) + 1 : -1;
+}
+
+static short wanted(const waiting *w)
+{
+    return w->tls_state == LEAT_TLS_WRITES ? POLLOUT : POLLIN;
 }
 
 static void *listen_on(void *arg)
@@ -146,7 +206,7 @@ static void *listen_on(void *arg)
         for (int i = 0; i < l->n_sockets; i++)
             p[n++] = (struct pollfd){l->sockets[i], POLLIN, 0};
         for (int i = 0; i < waiting; i++)
-            p[n++] = (struct pollfd){l->waiting[i].fd, POLLIN, 0};
+            p[n++] = (struct pollfd){l->waiting[i].fd, wanted(&l->waiting[i]), 0};
         if (poll(p, (nfds_t)n, ms) < 0 && errno != EINTR)
             usleep(10000); /* no memory for the moment */
         if (p[0].revents)
@@ -159,7 +219,7 @@ static void *listen_on(void *arg)
                 on_connect(l, l->sockets[i], l->local[i]);
     }
     while (l->n_waiting)
-        close(l->waiting[--l->n_waiting].fd);
+        drop(take_waiting(l, l->n_waiting - 1));
     return NULL;
 }
 
@@ -231,18 +291,32 @@ static void free_listener(listener *l)
         close(l->sockets[i]);
     if (l->quit >= 0)
         close(l->quit);
+    leat_tls_context_free(l->tls);
     free(l);
+}
+
+/* What travels between machines is to be encrypted: if it cannot be, gRPC carries it. */
+static bool prepare_tls(listener *l, const leat_listen_options *o)
+{
+    leat_status s = leat_tls_server(o->security, &l->tls);
+    if (!s)
+        return true;
+    const char *text = "No socket is offered to tasks of other machines: %s";
+    if (o->data_port) /* somebody wants it, and has opened a firewall for it */
+        LEAT_LOG(WARNING, text, leat_status_message(s));
+    else
+        LEAT_LOG(INFO, text, leat_status_message(s));
+    leat_status_free(s);
+    return false;
 }
 
 static leat_status open_sockets(listener *l, const char *address, const leat_listen_options *o)
 {
-    const leat_security *security = o->security;
     LEAT_REQUIRE(getrandom(l->name.secret, sizeof l->name.secret, 0) == sizeof l->name.secret &&
                      l->quit >= 0,
                  UNAVAILABLE, "No random numbers, or no descriptor: %s", strerror(errno));
     listen_local(l);
-    /* What travels between machines is to be encrypted: that is gRPC's. */
-    if (!security || !(security->certificate || security->authority))
+    if (!leat_tls_wanted(o->security) || prepare_tls(l, o))
         LEAT_TRY(listen_tcp(l, address, o->data_port));
     return NULL;
 }

@@ -4,11 +4,13 @@
  * A task offers a port, the name of a Unix socket, which machine it is on, and a secret
  * (leat_socket_name). A peer connects, sends a handshake with the secret, and is let in, or the
  * connection is closed. Frames follow (cluster/stream/conn.h). The offer travels in GetStatus,
- * which only peers with the cluster's token may call.
+ * which only peers with the cluster's token may call. If the task's leat_security has TLS, all of
+ * this goes by TLS on TCP connections; Unix sockets do not leave the machine.
  */
 #ifndef LEAT_CLUSTER_SOCKET_H
 #define LEAT_CLUSTER_SOCKET_H
 
+#include "cluster/socket/tls.h"
 #include "cluster/stream/conn.h"
 
 enum { LEAT_SOCKET_SECRET = 32 };
@@ -36,7 +38,11 @@ void leat_socket_handshake_init(leat_socket_handshake *h, const uint8_t *secret)
 bool leat_socket_handshake_right(const leat_socket_handshake *h, const uint8_t *secret);
 
 void leat_socket_set_up(int fd, bool local); /* buffers, delays, silent peers */
-leat_stream *leat_socket_stream_new(int fd); /* takes fd */
+/* As recvmsg, and as sendmsg with MSG_DONTWAIT and MSG_NOSIGNAL; see leat_tls_send. tls NULL: the
+ * connection is not encrypted. */
+ssize_t leat_socket_receive(int fd, leat_tls *tls, struct iovec *v, int n, int flags);
+ssize_t leat_socket_send(int fd, leat_tls *tls, struct iovec *v, int n);
+leat_stream *leat_socket_stream_new(int fd, leat_tls *tls); /* takes both; see above */
 leat_status leat_socket_open(const leat_link_target *to, leat_link **out) LEAT_MUST_CHECK;
 /* As leat_transport has it. */
 int leat_socket_wait(leat_pool *p, leat_event *e, int64_t deadline_ns);

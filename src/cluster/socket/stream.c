@@ -26,6 +26,7 @@ enum {
 typedef struct socket_stream {
     leat_stream base;
     int fd;
+    leat_tls *tls;   /* NULL: none */
     size_t from, to; /* what was read and not taken */
     uint8_t buffer[BUFFER];
 } socket_stream;
@@ -42,7 +43,9 @@ static leat_conn_end reason(int error)
 {
     bool silent =
         error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH || error == ENETDOWN;
-    return silent ? LEAT_CONN_SILENT : LEAT_CONN_CLOSED;
+    return silent             ? LEAT_CONN_SILENT
+           : error == EBADMSG ? LEAT_CONN_GARBAGE /* it is no TLS */
+                              : LEAT_CONN_CLOSED;
 }
 
 /* ---- Reading ---- */
@@ -52,11 +55,10 @@ static ssize_t receive(socket_stream *s, void *to, uint64_t n)
 {
     bool direct = to && n >= DIRECT;
     struct iovec v[2] = {{to, n}, {s->buffer, BUFFER}};
-    struct msghdr m = {.msg_iov = direct ? v : v + 1, .msg_iovlen = direct ? 2 : 1};
     ssize_t got;
     leat_later_now();
     do
-        got = recvmsg(s->fd, &m, 0);
+        got = leat_socket_receive(s->fd, s->tls, direct ? v : v + 1, direct ? 2 : 1, 0);
     while (got < 0 && errno == EINTR);
     if (!got)
         errno = 0;
@@ -135,8 +137,7 @@ static leat_conn_end push(leat_conn *c)
     socket_stream *s = of(c);
     struct iovec v[PUSH_PARTS];
     for (size_t left = PUSH_BYTES; left && !all_written(c);) {
-        struct msghdr m = {.msg_iov = v, .msg_iovlen = (size_t)gather(c, v, left)};
-        ssize_t n = sendmsg(s->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+        ssize_t n = leat_socket_send(s->fd, s->tls, v, gather(c, v, left));
         if (n >= 0) {
             advance(c, (size_t)n);
             left -= (size_t)n;
@@ -182,11 +183,12 @@ static void free_stream(leat_stream *base)
 {
     socket_stream *s = (socket_stream *)base;
     atomic_fetch_sub(&streams, 1);
+    leat_tls_free(s->tls);
     close(s->fd);
     free(s);
 }
 
-leat_stream *leat_socket_stream_new(int fd)
+leat_stream *leat_socket_stream_new(int fd, leat_tls *tls)
 {
     static const leat_stream_ops ops = {
         .read = read_bytes,
@@ -201,6 +203,7 @@ leat_stream *leat_socket_stream_new(int fd)
     atomic_fetch_add(&streams, 1);
     s->base = (leat_stream){&ops, -1};
     s->fd = fd;
+    s->tls = tls;
     s->from = s->to = 0;
     return &s->base;
 }

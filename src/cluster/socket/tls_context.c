@@ -1,0 +1,103 @@
+/* tls_context.c -- certificates, keys and authorities, as OpenSSL wants them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/socket/openssl.h"
+#include "cluster/socket/tls.h"
+
+bool leat_tls_wanted(const leat_security *s)
+{
+    return s && (s->certificate || s->authority);
+}
+
+static leat_status cannot_use(const char *what, const char *file)
+{
+    unsigned long e = ERR_peek_error();
+    const char *why =
+        ERR_SYSTEM_ERROR(e) ? strerror(ERR_GET_REASON(e)) : ERR_reason_error_string(e);
+    return leat_error(INVALID_ARGUMENT, "The %s %s cannot be used: %s", what, file,
+                      why ? why : "unknown error");
+}
+
+static leat_status use_certificate(SSL_CTX *c, const leat_security *s)
+{
+    LEAT_REQUIRE(s->key, INVALID_ARGUMENT,
+                 "A TLS certificate and its key go together: only the certificate is given");
+    if (SSL_CTX_use_certificate_chain_file(c, s->certificate) != 1)
+        return cannot_use("TLS certificate", s->certificate);
+    if (SSL_CTX_use_PrivateKey_file(c, s->key, SSL_FILETYPE_PEM) != 1 ||
+        SSL_CTX_check_private_key(c) != 1)
+        return cannot_use("key of the TLS certificate", s->key);
+    return NULL;
+}
+
+/* Without a file the authorities that gRPC would take: those of a variable, else the system's. */
+static leat_status use_authorities(SSL_CTX *c, const char *file)
+{
+    file = file ? file : getenv("GRPC_DEFAULT_SSL_ROOTS_FILE_PATH");
+    if (file ? SSL_CTX_load_verify_locations(c, file, NULL) != 1
+             : SSL_CTX_set_default_verify_paths(c) != 1)
+        return cannot_use("file of TLS authorities", file ? file : "of the system");
+    X509_STORE_set_flags(SSL_CTX_get_cert_store(c),
+                         X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST); /* as gRPC */
+    return NULL;
+}
+
+/* Nothing of a connection is used for a later one: each checks the certificates. */
+static leat_status new_context(SSL_CTX **out)
+{
+    LEAT_TRY(leat_openssl_load());
+    ERR_clear_error();
+    SSL_CTX *c = SSL_CTX_new(TLS_method());
+    LEAT_REQUIRE(c, RESOURCE_EXHAUSTED, "OpenSSL gives no context");
+    SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION);
+    SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION);
+    SSL_CTX_set_num_tickets(c, 0);
+    SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_default_passwd_cb_userdata(c, ""); /* of an encrypted key: nobody is asked */
+    *out = c;
+    return NULL;
+}
+
+static leat_status give(leat_status s, SSL_CTX *c, leat_tls_context **out)
+{
+    if (s)
+        SSL_CTX_free(c);
+    else
+        *out = c;
+    return s;
+}
+
+leat_status leat_tls_server(const leat_security *s, leat_tls_context **out)
+{
+    SSL_CTX *c;
+    LEAT_REQUIRE(s->certificate && s->key, INVALID_ARGUMENT,
+                 "To listen with TLS a certificate and its key are needed");
+    LEAT_REQUIRE(!s->mutual || s->authority, INVALID_ARGUMENT,
+                 "Mutual TLS needs the authority that signs the callers' certificates");
+    LEAT_TRY(new_context(&c));
+    leat_status st = use_certificate(c, s);
+    if (!st && s->mutual) {
+        SSL_CTX_set_verify(c, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+        st = use_authorities(c, s->authority);
+    }
+    return give(st, c, out);
+}
+
+leat_status leat_tls_client(const leat_security *s, leat_tls_context **out)
+{
+    SSL_CTX *c;
+    LEAT_TRY(new_context(&c));
+    SSL_CTX_set_verify(c, SSL_VERIFY_PEER, NULL);
+    leat_status st = use_authorities(c, s->authority);
+    if (!st && s->certificate)
+        st = use_certificate(c, s);
+    return give(st, c, out);
+}
+
+void leat_tls_context_free(leat_tls_context *c)
+{
+    if (c) /* then OpenSSL was loaded */
+        SSL_CTX_free(c);
+}
