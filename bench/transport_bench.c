@@ -1,6 +1,6 @@
 /* transport_bench.c -- what a call between two processes of this machine costs: over gRPC, over
- * Leat's own socket, through shared memory, and, to compare, over a plain TCP connection with
- * blocking reads and writes.
+ * Leat's own socket (a Unix socket, and TCP with TLS), through shared memory, and, to compare, over
+ * a plain TCP connection with blocking reads and writes.
  *
  *     build/bench/transport_bench [SECONDS a figure, 0.5] [ROUNDS, 3] [ONLY those named so]
  *
@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cluster/transport_int.h"
+#include "cluster/socket/socket.h"
 #include "core/alloc.h"
 #include "core/buffer.h"
 #include "core/threadpool.h"
@@ -44,6 +44,39 @@ static double cpu(void)
     getrusage(RUSAGE_SELF, &u);
     return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
            (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+/* ---- TLS ---- */
+/* A certificate that is its own authority, made by the openssl command; removed when the program
+ * ends. */
+static char directory[] = "/tmp/leat-transport-bench-XXXXXX", certificate[64], key[64];
+static leat_security tls = {.certificate = certificate, .key = key, .authority = certificate};
+
+static void name_files(const char *in)
+{
+    snprintf(certificate, sizeof certificate, "%s/c.pem", in);
+    snprintf(key, sizeof key, "%s/c.key", in);
+}
+
+static bool make_certificate(void)
+{
+    char command[300];
+    if (!mkdtemp(directory))
+        return false;
+    name_files(directory);
+    snprintf(command, sizeof command,
+             "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=bench -addext "
+             "subjectAltName=IP:127.0.0.1 -keyout %s -out %s >%s/log 2>&1",
+             key, certificate, directory);
+    return system(command) == 0;
+}
+
+static void remove_certificate(void)
+{
+    char command[100];
+    snprintf(command, sizeof command, "rm -rf %s", directory);
+    if (system(command))
+        fprintf(stderr, "%s is left\n", directory);
 }
 
 /* ---- The other process ---- */
@@ -104,27 +137,35 @@ static void *serve_tcp(void *arg)
     return NULL;
 }
 
-static int serve(void)
+/* Prints its port, and what it offers. */
+static void serve_with(const leat_security *security)
 {
     leat_listener *l;
     leat_offers offers = {0};
-    leat_listen_options o = {.transports = UINT32_MAX, .offers = &offers};
-    LEAT_DIE_ON_ERROR(leat_tensor_new(LEAT_UINT8, leat_shape(BIG), &big));
-    memset(leat_tensor_mutable(big), 7, BIG);
+    leat_listen_options o = {.transports = UINT32_MAX, .offers = &offers, .security = security};
     LEAT_DIE_ON_ERROR(leat_listen("127.0.0.1:0", &o, handle, NULL, &l));
-    int s = socket(AF_INET, SOCK_STREAM, 0);
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof a;
-    if (bind(s, (struct sockaddr *)&a, sizeof a) || listen(s, 2) ||
-        getsockname(s, (struct sockaddr *)&a, &n))
-        return 1;
-    printf("%d %d %d\n", leat_listener_port(l), ntohs(a.sin_port), offers.n);
+    printf("%d %d\n", leat_listener_port(l), offers.n);
     for (int i = 0; i < offers.n; i++) {
         printf("%s ", offers.v[i].transport);
         for (size_t k = 0; k < offers.v[i].data.n; k++)
             printf("%02x", (uint8_t)offers.v[i].data.s[k]);
         printf("\n");
     }
+}
+
+static int serve(void)
+{
+    LEAT_DIE_ON_ERROR(leat_tensor_new(LEAT_UINT8, leat_shape(BIG), &big));
+    memset(leat_tensor_mutable(big), 7, BIG);
+    int s = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof a;
+    if (bind(s, (struct sockaddr *)&a, sizeof a) || listen(s, 2) ||
+        getsockname(s, (struct sockaddr *)&a, &n))
+        return 1;
+    serve_with(NULL);
+    serve_with(&tls);
+    printf("%d\n", ntohs(a.sin_port));
     fflush(stdout);
     leat_event ended[2];
     for (int i = 0; i < 2; i++) {
@@ -262,7 +303,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static leat_channel *grpc, *sock, *shm;
+static leat_channel *grpc, *sock, *shm, *grpc_tls, *sock_tls;
 static int plain, reno;
 
 static int connect_tcp(int port, bool with_reno)
@@ -277,15 +318,24 @@ static int connect_tcp(int port, bool with_reno)
     return fd;
 }
 
-/* A channel that uses only the transport that the other process offers. */
-static leat_channel *open_offer(const char *address, const char *name, const char *hex)
+/* A channel that uses only the transport that the other process offers; with TLS as if that process
+ * was on another machine. */
+static leat_channel *open_offer(const char *address, const leat_security *security,
+                                const char *name, const char *hex)
 {
     leat_offer offer = {{0}};
     leat_channel *c = NULL;
     unsigned byte;
     for (const char *p = hex; sscanf(p, "%2x", &byte) == 1; p += 2)
         leat_strbuf_putc(&offer.data, (char)byte);
-    leat_link_target to = {address, "the other process", NULL, &offer};
+    if (security) {
+        leat_socket_name n;
+        LEAT_DIE_ON_ERROR(leat_socket_name_read(&offer.data, &n));
+        n.host[0] ^= 1;
+        leat_strbuf_release(&offer.data);
+        leat_socket_name_write(&n, &offer.data);
+    }
+    leat_link_target to = {address, "the other process", security, &offer};
     for (int i = 0; leat_transports[i]; i++)
         if (strcmp(leat_transports[i]->name, name) == 0)
             LEAT_DIE_ON_ERROR(leat_channel_open_link(leat_transports[i], &to, &c));
@@ -295,17 +345,28 @@ static leat_channel *open_offer(const char *address, const char *name, const cha
     return c;
 }
 
+static bool open_links(FILE *other, const leat_security *security, leat_channel **by_grpc,
+                       leat_channel **by_socket)
+{
+    int port = 0, n = 0;
+    char address[32], name[16], hex[1024];
+    if (fscanf(other, "%d %d", &port, &n) != 2)
+        return false;
+    snprintf(address, sizeof address, "127.0.0.1:%d", port);
+    LEAT_DIE_ON_ERROR(leat_channel_open(address, "the other process", security, by_grpc));
+    for (int i = 0; i < n && fscanf(other, "%15s %1023s", name, hex) == 2; i++)
+        if (strcmp(name, "socket") == 0)
+            *by_socket = open_offer(address, security, name, hex);
+        else if (!security)
+            shm = open_offer(address, security, name, hex);
+    return *by_socket && shm;
+}
+
 static bool open_all(FILE *other)
 {
-    int port = 0, tcp = 0, n = 0;
-    if (!other || fscanf(other, "%d %d %d", &port, &tcp, &n) != 3)
-        return false;
-    char address[32], name[16], hex[1024];
-    snprintf(address, sizeof address, "127.0.0.1:%d", port);
-    LEAT_DIE_ON_ERROR(leat_channel_open(address, "the other process", NULL, &grpc));
-    for (int i = 0; i < n && fscanf(other, "%15s %1023s", name, hex) == 2; i++)
-        *(strcmp(name, "shm") == 0 ? &shm : &sock) = open_offer(address, name, hex);
-    if (!shm || !sock)
+    int tcp = 0;
+    if (!other || !open_links(other, NULL, &grpc, &sock) ||
+        !open_links(other, &tls, &grpc_tls, &sock_tls) || fscanf(other, "%d", &tcp) != 1)
         return false;
     plain = connect_tcp(tcp, false);
     reno = connect_tcp(tcp, true);
@@ -329,10 +390,16 @@ static const row rows[] = {
     {"64 bytes, socket, waiting", "socket_waiting_us", .channel = &sock, .waiting = true},
     {"64 bytes, shm, callback", "shm_us", .channel = &shm},
     {"64 bytes, shm, waiting", "shm_waiting_us", .channel = &shm, .waiting = true},
+    {"64 bytes, gRPC with TLS", "grpc_tls_us", .channel = &grpc_tls},
+    {"64 bytes, socket with TLS", "socket_tls_us", .channel = &sock_tls},
     {"100 MB, TCP", "tcp_gb_per_s", .fd = &plain, .large = true},
     {"100 MB, gRPC", "grpc_gb_per_s", .channel = &grpc, .large = true, .share = true},
     {"100 MB, TCP with Reno", "reno_gb_per_s", .fd = &reno, .large = true},
     {"100 MB, socket", "socket_gb_per_s", .channel = &sock, .large = true, .share = true},
+    {"100 MB, gRPC with TLS", "grpc_tls_gb_per_s", .channel = &grpc_tls, .large = true,
+     .share = true},
+    {"100 MB, socket with TLS", "socket_tls_gb_per_s", .channel = &sock_tls, .large = true,
+     .share = true},
     {"100 MB, shm, copied", "shm_copied_gb_per_s", .channel = &shm, .large = true},
     {"100 MB, shm, shared", "shm_gb_per_s", .channel = &shm, .large = true, .share = true},
 };
@@ -349,14 +416,21 @@ static figure measure(const row *r)
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[1], "--serve") == 0)
+    if (argc == 3 && strcmp(argv[1], "--serve") == 0) {
+        name_files(argv[2]);
         return serve();
+    }
     int rounds = argc > 2 ? atoi(argv[2]) : 3;
     seconds = argc > 1 ? atof(argv[1]) : seconds;
     rounds = rounds < 1 ? 1 : rounds > ROUNDS_MAX ? ROUNDS_MAX : rounds;
     const char *only = argc > 3 ? argv[3] : "";
-    FILE *other = popen("exec /proc/$PPID/exe --serve", "r");
-    if (!open_all(other))
+    char command[100];
+    bool made = make_certificate();
+    snprintf(command, sizeof command, "exec /proc/$PPID/exe --serve %s", directory);
+    FILE *other = made ? popen(command, "r") : NULL;
+    bool opened = open_all(other);
+    remove_certificate();
+    if (!opened)
         return 1;
     static figure f[ROWS][ROUNDS_MAX];
     for (int r = 0; r < rounds; r++)
@@ -378,6 +452,8 @@ int main(int argc, char **argv)
     close(reno);
     leat_channel_free(grpc);
     leat_channel_free(sock);
+    leat_channel_free(grpc_tls);
+    leat_channel_free(sock_tls);
     leat_channel_free(shm);
     free(landing);
     pclose(other);
