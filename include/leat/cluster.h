@@ -85,8 +85,8 @@ typedef struct leat_server_options {
     int64_t max_message;
     int max_sessions; /* how many may be open at the same time; default 1,000 */
     int max_calls; /* how many calls may be running or waiting at the same time; default 10,000 */
-    /* Which transports may be used between Leat's tasks, "grpc,socket,shm"; NULL: all. gRPC always
-     * is, and alone with tasks that are not Leat's. */
+    /* Which transports may be used between Leat's tasks, "grpc,socket,shm,local"; NULL: all. gRPC
+     * always is, and alone with tasks that are not Leat's. */
     const char *transports;
     /* Leaves "shm" out of them: tasks of one machine talk by Unix sockets, or by gRPC where
      * `transports` has no "socket". For gRPC alone set `transports` to "grpc". */
@@ -94,7 +94,8 @@ typedef struct leat_server_options {
     int data_port; /* TCP port of transport socket; 0: any that is free */
 } leat_server_options;
 
-/* Copies its arguments. Returns when the server accepts calls. */
+/* Serves this task, and all others that the cluster has at the same address. Copies its arguments.
+ * Returns when the server accepts calls. */
 LEAT_API leat_status leat_server_start(const leat_cluster *c, const char *job, int task,
                                        const leat_server_options *options,
                                        leat_server **server_out) LEAT_MUST_CHECK;

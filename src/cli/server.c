@@ -157,7 +157,7 @@ const cli_command cli_server = {
         "  --intra_op_threads N, --inter_op_threads N\n"
         "                       threads of one kernel, and for kernels side by side (the cores)\n"
         "  --grace S            seconds (10)\n"
-        "  --transports LIST    ways to and from other Leat tasks (grpc,socket,shm)\n"
+        "  --transports LIST    ways to and from other Leat tasks (grpc,socket,shm,local)\n"
         "  --data_port N        port of transport socket (any)\n"
         "  --file_root DIR,...  graphs may read and write files only below these directories,\n"
         "  --read_root DIR,...  and read those below these (any, as this process's "

@@ -1,4 +1,4 @@
-/* exchange.c -- the exchanges of a task, and its replies to RecvTensor and RecvTensors. */
+/* exchange.c -- the exchanges of a process, and its replies to RecvTensor and RecvTensors. */
 #include "cluster/exchange.h"
 
 #include <inttypes.h>
@@ -13,9 +13,16 @@
 
 /* ---- As a rendezvous ---- */
 
-static bool of_task(const leat_exchanges *all, const char *device)
+/* The device of this process whose name, followed by ';', begins the text; NULL: it is another
+ * process's. */
+static const leat_device *own_device(const leat_exchanges *all, const char *text)
 {
-    return strncmp(device, all->task, all->task_n) == 0 && device[all->task_n] == '/';
+    for (int i = 0; i < all->n_devices; i++) {
+        size_t n = all->name_sizes[i];
+        if (strncmp(text, all->devices[i]->name, n) == 0 && text[n] == ';')
+            return all->devices[i];
+    }
+    return NULL;
 }
 
 static leat_status x_send(leat_rendezvous *r, const leat_rendezvous_key *key, leat_tensor *t,
@@ -23,7 +30,7 @@ static leat_status x_send(leat_rendezvous *r, const leat_rendezvous_key *key, le
 {
     leat_exchange *x = (leat_exchange *)r;
     const char *semi = strchr(key->text, ';'), *to = semi ? strchr(semi + 1, ';') : NULL;
-    if (to && !of_task(x->all, to + 1))
+    if (to && !own_device(x->all, to + 1))
         atomic_fetch_add(&x->kept, 1);
     return x->table->ops->send(x->table, key, t, dead);
 }
@@ -31,13 +38,13 @@ static leat_status x_send(leat_rendezvous *r, const leat_rendezvous_key *key, le
 static void x_recv(leat_rendezvous *r, const leat_rendezvous_key *key, leat_recv_fn fn, void *arg)
 {
     leat_exchange *x = (leat_exchange *)r;
-    if (key->grouped || of_task(x->all, key->text)) {
+    if (key->grouped || own_device(x->all, key->text)) {
         x->table->ops->recv(x->table, key, fn, arg);
         return;
     }
     leat_peer *peer = leat_peers_find(x->all->peers, key->text);
     if (peer)
-        leat_exchange_ask_one(x, peer, key->text, fn, arg);
+        leat_exchange_fetch_one(x, peer, key->text, fn, arg);
     else
         fn(arg, leat_error(INVALID_ARGUMENT, "No task of this cluster sends %s", key->text), NULL,
            false);
@@ -45,7 +52,7 @@ static void x_recv(leat_rendezvous *r, const leat_rendezvous_key *key, leat_recv
 
 static void x_expect(leat_rendezvous *r, leat_rendezvous_group *g)
 {
-    leat_exchange_ask_group((leat_exchange *)r, g);
+    leat_exchange_fetch_group((leat_exchange *)r, g);
 }
 
 static void x_abort(leat_rendezvous *r, leat_status s)
@@ -53,7 +60,7 @@ static void x_abort(leat_rendezvous *r, leat_status s)
     leat_exchange *x = (leat_exchange *)r;
     pthread_mutex_lock(&x->lock);
     x->dropped = true;
-    for (leat_asking *a = x->askings; a; a = a->next)
+    for (leat_recv_call *a = x->recv_calls; a; a = a->next)
         if (a->call)
             leat_call_cancel(a->call);
     pthread_mutex_unlock(&x->lock);
@@ -70,9 +77,11 @@ leat_exchanges *leat_exchanges_new(const char *task, leat_device *const *devices
 {
     leat_exchanges *all = leat_new(leat_exchanges);
     all->task = task;
-    all->task_n = strlen(task);
     all->devices = devices;
     all->n_devices = n_devices;
+    all->name_sizes = leat_new_array(size_t, n_devices + 1);
+    for (int i = 0; i < n_devices; i++)
+        all->name_sizes[i] = strlen(devices[i]->name);
     all->peers = peers;
     all->by_step = leat_new(leat_map);
     leat_rpc_log_init(&all->log);
@@ -94,6 +103,7 @@ void leat_exchanges_free(leat_exchanges *all)
     leat_status_free(why);
     leat_map_release(all->by_step);
     free(all->by_step);
+    free(all->name_sizes);
     leat_rpc_log_release(&all->log);
     pthread_mutex_destroy(&all->lock);
     free(all);
@@ -338,27 +348,23 @@ static void caller_gone(void *arg)
     leat_status_free(why);
 }
 
-/* A key begins with "device;incarnation;". The device must be one of this task, in this
- * incarnation: after a restart of the task the caller knows another one. */
+/* A key begins with "device;incarnation;". The device must be one of this process, in this
+ * incarnation: after a restart of the process the caller knows another one. */
 static leat_status check_key(const leat_exchanges *all, const char *key)
 {
     const char *semi = strchr(key, ';');
     LEAT_REQUIRE(semi && strlen(semi) > 18 && semi[17] == ';', INVALID_ARGUMENT,
                  "Invalid  rendezvous key: %s", key);
     uint64_t incarnation = strtoull(semi + 1, NULL, 16);
-    for (int i = 0; i < all->n_devices; i++) {
-        const leat_device *d = all->devices[i];
-        if (strncmp(d->name, key, (size_t)(semi - key)) != 0 || d->name[semi - key])
-            continue;
-        LEAT_REQUIRE(d->incarnation == incarnation, ABORTED,
-                     "RecvTensor expects a different device incarnation: %" PRIu64 " vs. %" PRIu64
-                     ". Your worker job (\"%s\") was probably restarted. Check your worker job for "
-                     "the reason why it was restarted.",
-                     incarnation, d->incarnation, all->task);
-        return NULL;
-    }
-    return leat_error(NOT_FOUND, "%s has no device %.*s, from which a tensor is wanted", all->task,
-                      (int)(semi - key), key);
+    const leat_device *d = own_device(all, key);
+    LEAT_REQUIRE(d, NOT_FOUND, "%s has no device %.*s, from which a tensor is wanted", all->task,
+                 (int)(semi - key), key);
+    LEAT_REQUIRE(d->incarnation == incarnation, ABORTED,
+                 "RecvTensor expects a different device incarnation: %" PRIu64 " vs. %" PRIu64
+                 ". Your worker job (\"%s\") was probably restarted. Check your worker job for "
+                 "the reason why it was restarted.",
+                 incarnation, d->incarnation, all->task);
+    return NULL;
 }
 
 static void serve(leat_exchanges *all, leat_server_call *a, int64_t step, char **keys, int n,

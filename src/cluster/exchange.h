@@ -1,10 +1,11 @@
-/* exchange.h -- what the tasks of a step send each other: the rendezvous of steps over several
- * tasks.
+/* exchange.h -- what the processes of a step send each other: the rendezvous of steps over several
+ * processes.
  *
  * 1. A sender keeps a tensor until its receiver calls RecvTensor for it, or, between Leat tasks,
- *    RecvTensors for several at once. The call may come before the step has begun here.
+ *    RecvTensors for several at once. The call may come before the step has begun here. Between
+ *    devices of one process, whichever tasks they are of, a tensor is handed over without a call.
  * 2. An exchange is found by the step's id from the first mention of it until it is dropped, when
- *    the step is over on this task: whatever still waits then gets an error.
+ *    the step is over in this process: whatever still waits then gets an error.
  */
 #ifndef LEAT_CLUSTER_EXCHANGE_H
 #define LEAT_CLUSTER_EXCHANGE_H
@@ -14,9 +15,9 @@
 #include "runtime/rendezvous.h"
 
 typedef struct leat_exchange leat_exchange;
-typedef struct leat_exchanges leat_exchanges; /* of one task */
+typedef struct leat_exchanges leat_exchanges; /* of one process */
 
-/* Borrows all arguments. devices: those of this task. */
+/* Borrows all arguments. task: what messages call the process; devices: all that it serves. */
 leat_exchanges *leat_exchanges_new(const char *task, leat_device *const *devices, int n_devices,
                                    leat_peers *peers);
 void leat_exchanges_free(leat_exchanges *all); /* when no step is under way */

@@ -1,4 +1,4 @@
-/* exchange_fetch.c -- asking other tasks for the tensors of a step. */
+/* exchange_fetch.c -- requests the tensors of a step from other processes. */
 #include <stdlib.h>
 
 #include "cluster/exchange_int.h"
@@ -7,28 +7,29 @@
 #include "core/alloc.h"
 #include "core/later.h"
 
-static leat_asking *asking_new(leat_exchange *x)
+static leat_recv_call *recv_call_new(leat_exchange *x)
 {
-    leat_asking *a = leat_new(leat_asking);
+    leat_recv_call *a = leat_new(leat_recv_call);
     a->x = x;
-    a->asked_at = leat_rpc_log_now();
+    a->requested_at = leat_rpc_log_now();
     atomic_fetch_add(&x->refs, 1);
     return a;
 }
 
-/* The log may have been turned on since it was asked: masters do not wait for the answer to that.
+/* The log may have been turned on after the request: masters do not wait for the reply to that.
  * sent_at: when the sender began, if it said so; the time before that was waiting. */
-static void log_tensor(const leat_asking *a, const char *key, const leat_tensor *t, int64_t sent_at)
+static void log_tensor(const leat_recv_call *a, const char *key, const leat_tensor *t,
+                       int64_t sent_at)
 {
     if (!leat_rpc_log_on(&a->x->all->log))
         return;
-    int64_t end = leat_rpc_log_now(), start = a->asked_at;
+    int64_t end = leat_rpc_log_now(), start = a->requested_at;
     if (sent_at > start)
         start = sent_at < end ? sent_at : end;
     leat_rpc_log_add(&a->x->all->log, a->x->step, key, (int64_t)leat_tensor_bytes(t), start, end);
 }
 
-static void asking_free(leat_asking *a)
+static void recv_call_free(leat_recv_call *a)
 {
     if (a->group)
         leat_rendezvous_group_unref(a->group);
@@ -38,14 +39,14 @@ static void asking_free(leat_asking *a)
 }
 
 /* Off the list, so that nobody cancels it any more. */
-static void delist(leat_asking *a)
+static void delist(leat_recv_call *a)
 {
     leat_exchange *x = a->x;
     pthread_mutex_lock(&x->lock);
     if (a->prev)
         a->prev->next = a->next;
     else
-        x->askings = a->next;
+        x->recv_calls = a->next;
     if (a->next)
         a->next->prev = a->prev;
     a->call = NULL;
@@ -53,16 +54,16 @@ static void delist(leat_asking *a)
 }
 
 /* Under the lock, a call that is made is seen by whoever drops the exchange, or is not made. */
-static void call(leat_asking *a, leat_peer *peer, const char *method, leat_outgoing *o,
+static void call(leat_recv_call *a, leat_peer *peer, const char *method, leat_outgoing *o,
                  leat_reply_fn fn)
 {
     leat_exchange *x = a->x;
     pthread_mutex_lock(&x->lock);
     bool dropped = x->dropped;
-    a->next = x->askings;
+    a->next = x->recv_calls;
     if (a->next)
         a->next->prev = a;
-    x->askings = a;
+    x->recv_calls = a;
     if (!dropped)
         leat_peer_call(peer, method, o, &(leat_call_options){0}, fn, a, &a->call);
     pthread_mutex_unlock(&x->lock);
@@ -76,7 +77,7 @@ static void call(leat_asking *a, leat_peer *peer, const char *method, leat_outgo
 
 static void one_came(void *arg, leat_status s, const leat_incoming *in)
 {
-    leat_asking *a = arg;
+    leat_recv_call *a = arg;
     leat_recv_tensor_response r = {0};
     leat_tensor *t = NULL;
     delist(a);
@@ -91,14 +92,14 @@ static void one_came(void *arg, leat_status s, const leat_incoming *in)
     leat_recv_tensor_response_release(&r);
     leat_later_jobs_begin();
     a->fn(a->arg, s, t, dead);
-    asking_free(a);
+    recv_call_free(a);
     leat_later_jobs_end();
 }
 
-void leat_exchange_ask_one(leat_exchange *x, leat_peer *peer, const char *key, leat_recv_fn fn,
-                           void *arg)
+void leat_exchange_fetch_one(leat_exchange *x, leat_peer *peer, const char *key, leat_recv_fn fn,
+                             void *arg)
 {
-    leat_asking *a = asking_new(x);
+    leat_recv_call *a = recv_call_new(x);
     a->fn = fn;
     a->arg = arg;
     a->key = leat_xstrdup(key);
@@ -110,7 +111,7 @@ void leat_exchange_ask_one(leat_exchange *x, leat_peer *peer, const char *key, l
 
 /* ---- A group ---- */
 
-static leat_status hand_out(const leat_asking *a, const leat_incoming *in)
+static leat_status hand_out(const leat_recv_call *a, const leat_incoming *in)
 {
     leat_exchange *x = a->x;
     const leat_rendezvous_group *g = a->group;
@@ -121,7 +122,7 @@ static leat_status hand_out(const leat_asking *a, const leat_incoming *in)
     while (leat_recv_tensors_response_next(&c, &t, &s)) {
         if (at == g->n) {
             leat_tensor_unref(t);
-            return leat_error(DATA_LOSS, "%s sent more than the %d tensors asked for", g->task,
+            return leat_error(DATA_LOSS, "%s sent more than the %d tensors requested", g->task,
                               g->n);
         }
         if (t)
@@ -129,14 +130,14 @@ static leat_status hand_out(const leat_asking *a, const leat_incoming *in)
         LEAT_TRY(x->table->ops->send(x->table, &g->keys[at++], t, t == NULL));
     }
     LEAT_TRY(s);
-    LEAT_REQUIRE(at == g->n, DATA_LOSS, "%s sent %d of the %d tensors asked for", g->task, at,
+    LEAT_REQUIRE(at == g->n, DATA_LOSS, "%s sent %d of the %d tensors requested", g->task, at,
                  g->n);
     return NULL;
 }
 
 static void group_came(void *arg, leat_status s, const leat_incoming *in)
 {
-    leat_asking *a = arg;
+    leat_recv_call *a = arg;
     leat_later_jobs_begin();
     delist(a);
     if (!s)
@@ -144,13 +145,13 @@ static void group_came(void *arg, leat_status s, const leat_incoming *in)
     if (s)
         a->x->table->ops->abort(a->x->table, s);
     leat_status_free(s);
-    asking_free(a);
+    recv_call_free(a);
     leat_later_jobs_end();
 }
 
-void leat_exchange_ask_group(leat_exchange *x, leat_rendezvous_group *g)
+void leat_exchange_fetch_group(leat_exchange *x, leat_rendezvous_group *g)
 {
-    leat_asking *a = asking_new(x);
+    leat_recv_call *a = recv_call_new(x);
     a->group = g;
     atomic_fetch_add(&g->refs, 1);
     leat_peer *peer = leat_peers_find(x->all->peers, g->task);
@@ -166,5 +167,5 @@ void leat_exchange_ask_group(leat_exchange *x, leat_rendezvous_group *g)
     x->table->ops->abort(x->table, s);
     leat_status_free(s);
     leat_outgoing_release(&o);
-    asking_free(a);
+    recv_call_free(a);
 }

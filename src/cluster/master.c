@@ -44,12 +44,12 @@ const leat_far_ops leat_tasks_ops = {
     .free = tasks_free,
 };
 
-/* A filter names devices of the tasks that may be used. */
-static leat_status passes_filters(const leat_master_options *m, const leat_peer *p, bool *out)
+/* A filter names devices of the tasks that may be used. name: of a task, or of its device. */
+static leat_status passes_filters(const leat_master_options *m, const char *name, bool *out)
 {
     leat_device_name task, filter;
     *out = m->n_filters == 0;
-    LEAT_TRY(leat_device_name_parse(p->name, &task));
+    LEAT_TRY(leat_device_name_parse(name, &task));
     for (int i = 0; i < m->n_filters && !*out; i++) {
         LEAT_TRY(leat_device_name_parse(m->filters[i], &filter));
         filter.type[0] = 0;
@@ -61,13 +61,13 @@ static leat_status passes_filters(const leat_master_options *m, const leat_peer 
 
 static leat_status choose_peers(leat_tasks *t, const leat_master_options *m, leat_peers *peers)
 {
+    const leat_peer *self = leat_peers_find(peers, leat_worker_task(t->worker));
     t->peers = leat_new_array(leat_peer *, leat_peers_count(peers) + 1);
     for (int i = 0; i < leat_peers_count(peers); i++) {
         leat_peer *p = leat_peers_at(peers, i);
-        bool pass;
-        if (strcmp(p->name, leat_worker_task(t->worker)) == 0)
-            continue;
-        LEAT_TRY(passes_filters(m, p, &pass));
+        bool pass = false;
+        for (int k = 0; k < p->n_tasks && !pass && p != self; k++)
+            LEAT_TRY(passes_filters(m, p->tasks[k]->name, &pass));
         if (pass)
             t->peers[t->n_peers++] = p;
     }
@@ -107,6 +107,29 @@ static void add_device(leat_tasks *t, const leat_master_options *m, Leat__Device
     t->base.targets = t->targets;
 }
 
+/* A process has to serve the tasks that the cluster has at its address, and no others. */
+static leat_status check_devices(const leat_peer *p, const Leat__GetStatusResponse *r)
+{
+    for (size_t i = 0; i < r->n_device_attributes; i++)
+        LEAT_REQUIRE(leat_peers_find(p->all, r->device_attributes[i]->name) == p,
+                     FAILED_PRECONDITION,
+                     "The task at %s, which this cluster calls %s, has a device %s: it was "
+                     "started for another cluster, job or index",
+                     p->address, p->name, r->device_attributes[i]->name);
+    for (int k = 0; k < p->n_tasks && p->n_tasks > 1; k++) {
+        size_t n = strlen(p->tasks[k]->name), i = 0;
+        while (i < r->n_device_attributes &&
+               (strncmp(r->device_attributes[i]->name, p->tasks[k]->name, n) != 0 ||
+                r->device_attributes[i]->name[n] != '/'))
+            i++;
+        LEAT_REQUIRE(i < r->n_device_attributes, FAILED_PRECONDITION,
+                     "The server at %s has no device of %s, which this cluster has at the same "
+                     "address: start a Leat server there with this cluster",
+                     p->address, p->tasks[k]->name);
+    }
+    return NULL;
+}
+
 static leat_status take_devices(leat_tasks *t, const leat_master_options *m, leat_pending_call *q,
                                 int process)
 {
@@ -115,19 +138,18 @@ static leat_status take_devices(leat_tasks *t, const leat_master_options *m, lea
     if (s)
         return leat_status_prefix(s, "%s at %s answers GetStatus with no such message: ",
                                   q->peer->name, q->peer->address);
-    size_t n = strlen(q->peer->name);
-    for (size_t i = 0; i < r->n_device_attributes && !s; i++) {
-        Leat__DeviceAttributes *d = r->device_attributes[i];
-        if (strncmp(d->name, q->peer->name, n) != 0 || d->name[n] != '/')
-            s = leat_error(FAILED_PRECONDITION,
-                           "The task at %s, which this cluster calls %s, has a device %s: it was "
-                           "started for another cluster, job or index",
-                           q->peer->address, q->peer->name, d->name);
-    }
+    s = check_devices(q->peer, r);
     if (!s)
         leat_peer_use_status(q->peer, r->leat, q->middle_ns);
     for (size_t i = 0; i < r->n_device_attributes && !s; i++) {
-        add_device(t, m, r->device_attributes[i], q->peer->is_leat, process);
+        Leat__DeviceAttributes *d = r->device_attributes[i];
+        bool pass = true; /* the task of a peer that has one task does, or it would not be called */
+        if (q->peer->n_tasks > 1)
+            s = passes_filters(m, d->name, &pass);
+        if (!s && pass)
+            add_device(t, m, d, q->peer->is_leat, process);
+        else
+            leat_proto_free(d);
         r->device_attributes[i] = NULL;
     }
     if (!s)

@@ -10,12 +10,12 @@ typedef struct leat_tasks {
     leat_far base;
     leat_worker *worker;
     char handle[80];
-    leat_worker_session *session; /* on this task; the worker's */
-    leat_peer **peers;            /* the other tasks of the session */
+    leat_worker_session *session; /* in this process; the worker's */
+    leat_peer **peers;            /* the other processes of the session */
     int n_peers;
-    bool open; /* the other tasks know it */
+    bool open; /* the other processes know it */
     Leat__DeviceAttributes **devices;
-    int n_own; /* of devices: this task's */
+    int n_own; /* of devices: this process's */
     leat_target *targets;
     uint64_t first_id;
     atomic_ullong steps;

@@ -75,12 +75,8 @@ leat_status leat_tasks_part_new(leat_far *f, const leat_target *device, const le
     leat_tasks *t = (leat_tasks *)f;
     leat_far_part *p = leat_new(leat_far_part);
     p->tasks = t;
-    for (int i = 0; i < t->n_peers; i++)
-        if (strncmp(device->name, t->peers[i]->name, strlen(t->peers[i]->name)) == 0 &&
-            device->name[strlen(t->peers[i]->name)] == '/')
-            p->peer = t->peers[i];
-    leat_status s = p->peer ? register_graph(p, g, deadline_ns, cancellation)
-                            : leat_error(INTERNAL, "No task of the session has %s", device->name);
+    p->peer = t->peers[device->process - 1]; /* 0 is this process */
+    leat_status s = register_graph(p, g, deadline_ns, cancellation);
     if (s)
         leat_tasks_part_free(p);
     else

@@ -15,6 +15,8 @@
 
 struct leat_peers {
     leat_cluster *cluster;
+    leat_task *tasks;
+    int n_tasks;
     leat_peer *v;
     int n;
     leat_map by_name;
@@ -22,19 +24,36 @@ struct leat_peers {
     uint32_t transports; /* that may be used */
 };
 
-static leat_status add(leat_peers *p, const char *job, int task, const leat_security *security)
+/* The peer at that address; NULL: none yet. Servers that are to choose a free port are different
+ * ones. */
+static leat_peer *at_address(leat_peers *p, const char *address)
 {
-    leat_peer *x = &p->v[p->n];
-    x->all = p;
-    x->job = job;
-    x->task = task;
-    x->address = leat_cluster_address(p->cluster, job, task);
-    if (!x->address)
+    const char *port = strrchr(address, ':');
+    for (int i = 0; i < p->n && !(port && strcmp(port, ":0") == 0); i++)
+        if (strcmp(p->v[i].address, address) == 0)
+            return &p->v[i];
+    return NULL;
+}
+
+static leat_status add(leat_peers *p, const char *job, int index, const leat_security *security)
+{
+    const char *address = leat_cluster_address(p->cluster, job, index);
+    if (!address)
         return NULL;
-    snprintf(x->name, sizeof(x->name), "/job:%s/replica:0/task:%d", job, task);
-    LEAT_TRY(leat_channel_open(x->address, x->name, security, &x->channel));
-    leat_map_put(&p->by_name, x->name, x);
-    p->n++;
+    leat_task *t = &p->tasks[p->n_tasks++];
+    *t = (leat_task){.job = job, .index = index};
+    snprintf(t->name, sizeof(t->name), "/job:%s/replica:0/task:%d", job, index);
+    leat_peer *x = at_address(p, address);
+    if (!x) {
+        x = &p->v[p->n++];
+        x->all = p;
+        x->name = t->name;
+        x->address = address;
+        LEAT_TRY(leat_channel_open(address, x->name, security, &x->channel));
+    }
+    x->tasks = leat_xrealloc(x->tasks, sizeof(*x->tasks) * (size_t)(x->n_tasks + 1));
+    x->tasks[x->n_tasks++] = t;
+    leat_map_put(&p->by_name, t->name, x);
     return NULL;
 }
 
@@ -47,6 +66,7 @@ leat_status leat_peers_new(const leat_cluster *c, const leat_security *security,
     for (int j = 0; j < leat_cluster_jobs(c); j++)
         n += leat_cluster_tasks(c, leat_cluster_job(c, j));
     p->v = leat_new_array(leat_peer, n + 1);
+    p->tasks = leat_new_array(leat_task, n + 1);
     for (int j = 0; j < leat_cluster_jobs(c); j++) {
         const char *job = leat_cluster_job(p->cluster, j);
         for (int t = 0; t < leat_cluster_tasks(c, job); t++) {
@@ -65,12 +85,15 @@ void leat_peers_free(leat_peers *p)
 {
     if (!p)
         return;
-    for (int i = 0; i < p->n; i++)
+    for (int i = 0; i < p->n; i++) {
         leat_channel_free(p->v[i].channel);
+        free(p->v[i].tasks);
+    }
     leat_offers_release(&p->offers);
     leat_map_release(&p->by_name);
     leat_cluster_free(p->cluster);
     free(p->v);
+    free(p->tasks);
     free(p);
 }
 

@@ -1,7 +1,8 @@
-/* peers.h -- the tasks of the cluster as this task reaches them.
+/* peers.h -- the processes of the cluster as this one reaches them: one for each address, which
+ * serves all tasks that the cluster has there.
  *
- * The first call to a task requests its status, at the same time: another Leat task offers the
- * transports that it listens on, and calls go by the best of them from then on. When that link
+ * The first call to a process requests its status, at the same time: another one of Leat's offers
+ * the transports that it listens on, and calls go by the best of them from then on. When that link
  * breaks, calls go by gRPC, and the status is requested again from time to time.
  */
 #ifndef LEAT_CLUSTER_PEERS_H
@@ -14,11 +15,16 @@
 
 typedef struct leat_peers leat_peers;
 
+typedef struct leat_task {
+    char name[128]; /* "/job:ps/replica:0/task:0" */
+    const char *job;
+    int index;
+} leat_task;
 typedef struct leat_peer {
     leat_peers *all;
-    char name[128]; /* "/job:ps/replica:0/task:0" */
-    const char *job, *address;
-    int task;
+    const char *name, *address; /* name: that of its first task */
+    leat_task **tasks;          /* that it serves */
+    int n_tasks;
     leat_channel *channel;
     atomic_bool status_requested;
     _Atomic int64_t status_ns; /* CLOCK_MONOTONIC when it was requested last */
@@ -33,7 +39,8 @@ leat_status leat_peers_new(const leat_cluster *c, const leat_security *security,
 void leat_peers_free(leat_peers *p);
 int leat_peers_count(const leat_peers *p);
 leat_peer *leat_peers_at(leat_peers *p, int i);
-/* By the beginning of a full device name; NULL if there is no such task. */
+/* The one that serves a task, by the task's name or that of one of its devices; NULL if there is no
+ * such task. */
 leat_peer *leat_peers_find(leat_peers *p, const char *device);
 /* The part of this task's status that is Leat's own; what it points to is borrowed from p. */
 typedef struct leat_self {

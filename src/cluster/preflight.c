@@ -169,19 +169,20 @@ static void no_reply(leat_probe *p, leat_status s)
     leat_status_free(s);
 }
 
-/* Compares the job and task in the names of the devices with those of the cluster. */
+/* Compares the job and task in the names of the devices with those of the cluster. A process may
+ * serve several tasks. */
 static void check_identity(leat_probe *p, const Leat__GetStatusResponse *r)
 {
-    leat_device_name d;
-    p->devices = (int)r->n_device_attributes;
-    if (!r->n_device_attributes)
-        return;
-    leat_status s = leat_device_name_parse(r->device_attributes[0]->name, &d);
-    if (s || strcmp(d.job, p->job) != 0 || (d.task >= 0 && d.task != p->task))
+    for (size_t i = 0; i < r->n_device_attributes; i++) {
+        leat_device_name d;
+        leat_status s = leat_device_name_parse(r->device_attributes[i]->name, &d);
+        p->devices += !s && strcmp(d.job, p->job) == 0 && (d.task < 0 || d.task == p->task);
+        leat_status_free(s);
+    }
+    if (r->n_device_attributes && !p->devices)
         problem(p, LEAT_REACH_WRONG,
                 "the task there is %.100s, not /job:%s/task:%d: its cluster or its flags differ",
                 r->device_attributes[0]->name, p->job, p->task);
-    leat_status_free(s);
 }
 
 static void note_kind(leat_probe *p, const Leat__GetStatusResponse *r)
@@ -236,18 +237,6 @@ static void *probe_some(void *arg)
     return NULL;
 }
 
-/* Two tasks with one address are a mistake in the cluster; checks of the tasks would only show that
- * one of them is not there. */
-static void check_twice(leat_probe *probes, int n)
-{
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < i; k++)
-            if (strcmp(probes[i].address, probes[k].address) == 0)
-                problem(&probes[i], LEAT_REACH_WRONG,
-                        "the cluster gives its address to /job:%s/task:%d, too", probes[k].job,
-                        probes[k].task);
-}
-
 leat_status leat_cluster_check(const leat_cluster *c, const leat_probe_options *options,
                                leat_probe **probes_out, int *n_out)
 {
@@ -265,7 +254,6 @@ leat_status leat_cluster_check(const leat_cluster *c, const leat_probe_options *
             p->task = c->jobs[i].tasks[k].index;
             p->clock_ahead = NAN;
         }
-    check_twice(all.probes, all.n);
     pthread_t threads[AT_A_TIME];
     int n_threads = 0;
     while (n_threads < AT_A_TIME && n_threads < all.n - 1 &&

@@ -1,4 +1,5 @@
-/* server.c -- a task: a listener, and behind it worker and master.
+/* server.c -- what serves a task, and all other tasks that the cluster has at the same address: a
+ * listener, and behind it worker and master.
  *
  * A server ends by itself when its job is done (leat_server_join): when every task of the other
  * jobs has said that it is done, as tasks do when their servers are stopped, or has gone for good.
@@ -87,6 +88,15 @@ static leat_status peer_done(leat_server *s, const leat_incoming *in)
     return NULL;
 }
 
+/* A process with a task of another job. */
+static bool of_other_job(const leat_server *s, const leat_peer *p)
+{
+    bool other = false;
+    for (int i = 0; i < p->n_tasks; i++)
+        other |= strcmp(p->tasks[i]->job, s->job) != 0;
+    return other && p != leat_peers_find(s->peers, leat_worker_task(s->worker));
+}
+
 /* Tells the tasks of other jobs, and waits a moment for them to hear it. */
 static void say_done(leat_server *s)
 {
@@ -97,7 +107,7 @@ static void say_done(leat_server *s)
     leat_status status = NULL;
     for (int i = 0; i < leat_peers_count(s->peers) && !status; i++) {
         leat_peer *p = leat_peers_at(s->peers, i);
-        if (strcmp(p->job, s->job) == 0 || !p->is_leat)
+        if (!of_other_job(s, p) || !p->is_leat)
             continue; /* TensorFlow's tasks never end */
         q[n].peer = p;
         status = leat_put_fields(&q[n++].request.text, LEAT_METHOD_DONE, &request);
@@ -115,7 +125,7 @@ static int left(const leat_server *s, bool *some_done)
     int n = 0;
     *some_done = false;
     for (int i = 0; i < leat_peers_count(s->peers); i++)
-        if (strcmp(leat_peers_at(s->peers, i)->job, s->job) != 0) {
+        if (of_other_job(s, leat_peers_at(s->peers, i))) {
             n += !s->done[i];
             *some_done |= s->done[i];
         }
@@ -129,7 +139,7 @@ static void probe(leat_server *s, int64_t *silent_since)
     pthread_mutex_unlock(&s->lock);
     for (int i = 0; i < leat_peers_count(s->peers); i++) {
         leat_peer *p = leat_peers_at(s->peers, i);
-        if (strcmp(p->job, s->job) == 0 || s->done[i])
+        if (!of_other_job(s, p) || s->done[i])
             continue;
         void *reply = NULL;
         size_t n;

@@ -296,7 +296,7 @@ static void clear_far(leat_peers *peers, const char *own, const Leat__ResetReque
 {
     for (int i = 0; i < leat_peers_count(peers); i++) {
         leat_peer *p = leat_peers_at(peers, i);
-        if (strcmp(p->name, own) == 0)
+        if (p == leat_peers_find(peers, own))
             continue;
         Leat__CleanupAllRequest all = LEAT__CLEANUP_ALL_REQUEST__INIT;
         all.container = q->container;

@@ -4,14 +4,16 @@
 
 #include "cluster/transport_int.h"
 
-extern const leat_transport leat_transport_shm, leat_transport_socket, leat_transport_grpc;
+extern const leat_transport leat_transport_local, leat_transport_shm, leat_transport_socket,
+    leat_transport_grpc;
 
 static const leat_transport *const built_in[] = {
 #if LEAT_CLUSTER
-    &leat_transport_shm,
-    &leat_transport_socket,
+    &leat_transport_local,  /* within one process */
+    &leat_transport_shm,    /* within one machine */
+    &leat_transport_socket, /* between Leat's tasks */
 #endif
-    &leat_transport_grpc,
+    &leat_transport_grpc, /* everybody */
     NULL,
 };
 const leat_transport *const *leat_transports = built_in;

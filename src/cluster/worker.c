@@ -1,4 +1,5 @@
-/* worker.c -- a task's devices, the sessions of masters on them, and the graphs they registered. */
+/* worker.c -- the devices of this process, the sessions of masters on them, and the graphs they
+ * registered. */
 #include "cluster/worker.h"
 
 #include <inttypes.h>
@@ -13,8 +14,9 @@
 #include "graph/graphdef.h"
 #include "proto/wire.h"
 
-leat_status leat_worker_new(const char *job, int task, const leat_server_options *o,
-                            leat_peers *peers, leat_worker **out)
+/* Those of this task, and of all others that the cluster has at the same address. */
+static leat_status open_devices(const char *job, int task, const leat_server_options *o,
+                                const leat_peer *self, leat_devices *out)
 {
     leat_devices_options d = {.spec = o->devices,
                               .host_devices = o->cpu_devices,
@@ -24,9 +26,30 @@ leat_status leat_worker_new(const char *job, int task, const leat_server_options
                               .inter_op_threads = o->inter_op_threads};
     leat_devices devices;
     LEAT_TRY(leat_devices_open(&d, &devices));
+    leat_status s = NULL;
+    for (int i = 0; self && i < self->n_tasks && !s; i++) {
+        d.job = self->tasks[i]->job;
+        d.task = self->tasks[i]->index;
+        if (strcmp(d.job, job) != 0 || d.task != task)
+            s = leat_devices_add(&d, &devices);
+    }
+    if (s)
+        leat_devices_close(&devices);
+    else
+        *out = devices;
+    return s;
+}
+
+leat_status leat_worker_new(const char *job, int task, const leat_server_options *o,
+                            leat_peers *peers, leat_worker **out)
+{
     leat_worker *w = leat_new(leat_worker);
     snprintf(w->task, sizeof(w->task), "/job:%s/replica:0/task:%d", job, task);
-    w->devices = devices;
+    leat_status s = open_devices(job, task, o, leat_peers_find(peers, w->task), &w->devices);
+    if (s) {
+        free(w);
+        return s;
+    }
     w->peers = peers;
     w->exchanges = leat_exchanges_new(w->task, w->devices.v, w->devices.n, peers);
     pthread_mutex_init(&w->lock, NULL);

@@ -1,5 +1,5 @@
-/* worker.h -- a task as others use it: its devices, sessions on them, graphs registered for them,
- * and the steps that run those graphs. Serves TensorFlow's WorkerService. */
+/* worker.h -- a process as others use it: the devices of its tasks, sessions on them, graphs
+ * registered for them, and the steps that run those graphs. Serves TensorFlow's WorkerService. */
 #ifndef LEAT_CLUSTER_WORKER_H
 #define LEAT_CLUSTER_WORKER_H
 
@@ -10,7 +10,8 @@
 
 typedef struct leat_worker leat_worker;
 
-/* Borrows peers. */
+/* Has the devices of that task, and then those of all other tasks at the same address. Borrows
+ * peers. */
 leat_status leat_worker_new(const char *job, int task, const leat_server_options *o,
                             leat_peers *peers, leat_worker **out) LEAT_MUST_CHECK;
 void leat_worker_stop(leat_worker *w, leat_status why); /* steps end with this; borrows why */

@@ -11,7 +11,7 @@
 struct leat_worker_session {
     atomic_int refs;
     char *handle;
-    leat_device **devices; /* the task's, as this session has them */
+    leat_device **devices; /* the worker's, as this session has them */
     int n_devices;
     struct leat_registered *graphs; /* linked; guarded by the worker's lock */
 };
@@ -26,7 +26,7 @@ typedef struct leat_registered {
 } leat_registered;
 
 struct leat_worker {
-    char task[128];
+    char task[128]; /* that the server was started for */
     leat_devices devices;
     leat_peers *peers;
     leat_exchanges *exchanges;

@@ -82,6 +82,9 @@ typedef struct leat_devices {
     leat_pool *pool;
 } leat_devices;
 leat_status leat_devices_open(const leat_devices_options *o, leat_devices *out) LEAT_MUST_CHECK;
+/* The same devices once more, for another task that the process serves; d's threads run them, too.
+ */
+leat_status leat_devices_add(const leat_devices_options *o, leat_devices *d) LEAT_MUST_CHECK;
 void leat_devices_close(leat_devices *d); /* does nothing for an all-zero struct */
 
 #endif

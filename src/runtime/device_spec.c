@@ -141,23 +141,32 @@ static leat_status choose(const leat_devices_options *o, choice **out, int *n_ou
     return NULL;
 }
 
-leat_status leat_devices_open(const leat_devices_options *o, leat_devices *out)
+static int inter_threads(const leat_devices_options *o)
+{
+    return o->inter_op_threads ? o->inter_op_threads : leat_default_threads();
+}
+
+leat_status leat_devices_add(const leat_devices_options *o, leat_devices *d)
 {
     choice *kinds;
-    int n_kinds;
+    int n_kinds, intra = o->intra_op_threads ? o->intra_op_threads : inter_threads(o);
+    LEAT_TRY(choose(o, &kinds, &n_kinds));
+    leat_status s = NULL;
+    for (int i = 0; i < n_kinds && !s; i++)
+        s = open_kind(kinds[i].kind, kinds[i].n, o, intra, d);
+    free(kinds);
+    return s;
+}
+
+leat_status leat_devices_open(const leat_devices_options *o, leat_devices *out)
+{
     LEAT_REQUIRE(o->intra_op_threads >= 0 && o->inter_op_threads >= 0, INVALID_ARGUMENT,
                  "Thread counts cannot be negative: intra %d, inter %d", o->intra_op_threads,
                  o->inter_op_threads);
     LEAT_REQUIRE(o->host_devices >= 0, INVALID_ARGUMENT, "A process has 1 to %d %s devices, not %d",
                  MOST_OF_A_KIND, leat_host_kind()->type, o->host_devices);
-    LEAT_TRY(choose(o, &kinds, &n_kinds));
-    int inter = o->inter_op_threads ? o->inter_op_threads : leat_default_threads();
-    int intra = o->intra_op_threads ? o->intra_op_threads : inter;
-    leat_devices d = {.pool = leat_pool_new(inter - 1, "leat")};
-    leat_status s = NULL;
-    for (int i = 0; i < n_kinds && !s; i++)
-        s = open_kind(kinds[i].kind, kinds[i].n, o, intra, &d);
-    free(kinds);
+    leat_devices d = {.pool = leat_pool_new(inter_threads(o) - 1, "leat")};
+    leat_status s = leat_devices_add(o, &d);
     if (s) {
         leat_devices_close(&d);
         return s;

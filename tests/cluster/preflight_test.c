@@ -128,7 +128,7 @@ static void not_well(void)
         {LEAT_REACH_REFUSED, "nobody listens at port"},
         {LEAT_REACH_MUTE, "the port is open, but"},
         {LEAT_REACH_UNRESOLVED, "no-such-host.invalid does not resolve"},
-        {LEAT_REACH_WRONG, "gives its address to /job:worker/task:0, too"},
+        {LEAT_REACH_WRONG, "task:7/device:CPU:0, not /job:ps/task:0"},
     };
     CHECK_INT(n, 8);
     for (int i = 0; i < 8 && n == 8; i++) {

@@ -1,0 +1,119 @@
+/* jobs.c -- see jobs.h. Jobs wait in a queue, and each of them has a thread: one that spins for it,
+ * because it has just done another one, or one of a pool's threads for jobs that may block. */
+#include "cluster/local/jobs.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/spin.h"
+#include "core/threadpool.h"
+
+static struct {
+    pthread_mutex_t lock; /* guards what follows; taken last but for the pool's own */
+    int users;
+    leat_pool *pool; /* there while there are users */
+    leat_later_job *first, *last;
+    atomic_int queued;
+    int spinning; /* threads that will take a job each */
+} jobs = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void leat_local_jobs_join(void)
+{
+    pthread_mutex_lock(&jobs.lock);
+    if (!jobs.users++)
+        jobs.pool = leat_pool_new(0, "local");
+    pthread_mutex_unlock(&jobs.lock);
+}
+
+void leat_local_jobs_leave(void)
+{
+    pthread_mutex_lock(&jobs.lock);
+    leat_pool *last = --jobs.users ? NULL : jobs.pool;
+    pthread_mutex_unlock(&jobs.lock);
+    leat_pool_free(last);
+}
+
+/* The oldest one, or NULL. The lock is held. */
+static leat_local_job *take(void)
+{
+    leat_later_job *j = jobs.first;
+    if (j) {
+        jobs.first = j->next;
+        atomic_fetch_sub(&jobs.queued, 1);
+    }
+    return (leat_local_job *)j;
+}
+
+static leat_local_job *take_or_spin(void)
+{
+    pthread_mutex_lock(&jobs.lock);
+    leat_local_job *j = take();
+    if (!j && leat_spin_begin()) {
+        jobs.spinning++;
+        pthread_mutex_unlock(&jobs.lock);
+        int64_t end = leat_now_ns() + LEAT_SPIN_NS;
+        do {
+            for (int i = 0; i < 32 && !atomic_load_explicit(&jobs.queued, memory_order_relaxed);
+                 i++)
+                leat_spin_pause();
+        } while (!atomic_load_explicit(&jobs.queued, memory_order_relaxed) &&
+                 leat_spin_goes_on(end));
+        leat_spin_end();
+        pthread_mutex_lock(&jobs.lock);
+        jobs.spinning--;
+        j = take();
+    }
+    pthread_mutex_unlock(&jobs.lock);
+    return j;
+}
+
+static void run_queued(void *unused)
+{
+    for (leat_local_job *j; (j = take_or_spin());)
+        j->fn(j->arg);
+}
+
+static void submit(leat_later_job *j)
+{
+    j->next = NULL;
+    pthread_mutex_lock(&jobs.lock);
+    if (jobs.first)
+        jobs.last->next = j;
+    else
+        jobs.first = j;
+    jobs.last = j;
+    bool start = atomic_fetch_add(&jobs.queued, 1) + 1 > jobs.spinning;
+    leat_pool *pool = jobs.pool;
+    pthread_mutex_unlock(&jobs.lock);
+    if (start)
+        leat_pool_submit_blocking(pool, run_queued, NULL);
+}
+
+void leat_local_job_submit(leat_local_job *j, void (*fn)(void *arg), void *arg)
+{
+    j->fn = fn;
+    j->arg = arg;
+    submit(&j->later);
+}
+
+/* Runs the first one. It may block, so the others are put off again, for leat_later_now to find. */
+static void run_later(leat_later_job *list)
+{
+    leat_local_job *j = (leat_local_job *)list;
+    for (leat_later_job *next = list->next; next;) {
+        leat_later_job *other = next;
+        next = other->next;
+        leat_later_job_add(other);
+    }
+    j->fn(j->arg);
+}
+
+void leat_local_job_soon(leat_local_job *j, void (*fn)(void *arg), void *arg)
+{
+    *j = (leat_local_job){.later = {.run = run_later, .submit = submit}, .fn = fn, .arg = arg};
+    /* A thread that waits for the end of a step does nothing else. */
+    if (leat_later_may_run(j))
+        leat_later_job_add(&j->later);
+    else
+        submit(&j->later);
+}
