@@ -4,16 +4,16 @@
 #define LEAT_CLUSTER_MASTER_INT_H
 
 #include "cluster/master.h"
-#include "runtime/far.h"
 
 typedef struct leat_tasks {
     leat_far base;
     leat_worker *worker;
     char handle[80];
-    leat_worker_session *session; /* on this task; the worker's */
-    leat_peer **peers;            /* the other tasks of the session */
+    /* On this task, the worker's; NULL: this task did not open the session. */
+    leat_worker_session *session;
+    leat_peer **peers; /* the other tasks of the session */
     int n_peers;
-    bool open; /* the other tasks know it */
+    bool open; /* sessions were opened on the other tasks */
     Leat__DeviceAttributes **devices;
     int n_own; /* of devices: this task's */
     leat_target *targets;
