@@ -1,5 +1,7 @@
 /* exchange_fetch.c -- requests the tensors of a step from other processes. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cluster/exchange_int.h"
 #include "cluster/messages/messages.h"
@@ -73,6 +75,18 @@ static void call(leat_recv_call *a, leat_peer *peer, const char *method, leat_ou
     }
 }
 
+/* An error of a step on another task names that task, whose device, or whose own name, is given. */
+static leat_status from_task(leat_status s, const char *device)
+{
+    const char *end = strstr(device, "/device:");
+    int n = end ? (int)(end - device) : (int)strlen(device);
+    char task[160];
+    snprintf(task, sizeof(task), "%.*s", n, device);
+    bool named =
+        !s || leat_status_code(s) == LEAT_CANCELLED || strstr(leat_status_message(s), task);
+    return named ? s : leat_status_prefix(s, "From %s:\n", task);
+}
+
 /* ---- One tensor ---- */
 
 static void one_came(void *arg, leat_status s, const leat_incoming *in)
@@ -91,7 +105,7 @@ static void one_came(void *arg, leat_status s, const leat_incoming *in)
     bool dead = r.is_dead;
     leat_recv_tensor_response_release(&r);
     leat_later_jobs_begin();
-    a->fn(a->arg, s, t, dead);
+    a->fn(a->arg, from_task(s, a->key), t, dead);
     recv_call_free(a);
     leat_later_jobs_end();
 }
@@ -142,6 +156,7 @@ static void group_came(void *arg, leat_status s, const leat_incoming *in)
     delist(a);
     if (!s)
         s = hand_out(a, in);
+    s = from_task(s, a->group->task);
     if (s)
         a->x->table->ops->abort(a->x->table, s);
     leat_status_free(s);

@@ -1,5 +1,6 @@
 /* master.c -- opening a session over several tasks: who is there, which devices they have, a
- * session on each. */
+ * session on each. The other tasks of the session open their own view of it, to call functions over
+ * several tasks. */
 #include "cluster/master.h"
 
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #include "proto/wire.h"
 #include "runtime/session_int.h"
 
-static void tasks_free(leat_far *f)
+static void tasks_close(leat_far *f)
 {
     leat_tasks *t = (leat_tasks *)f;
     for (int i = 0; i < t->n_peers && t->open; i++) {
@@ -25,6 +26,11 @@ static void tasks_free(leat_far *f)
     }
     if (t->session)
         leat_worker_session_close(t->worker, t->handle);
+}
+
+static void tasks_free(leat_far *f)
+{
+    leat_tasks *t = (leat_tasks *)f;
     for (int i = 0; i < t->base.n; i++)
         leat_proto_free(t->devices[i]);
     free(t->devices);
@@ -41,14 +47,25 @@ const leat_far_ops leat_tasks_ops = {
     .step_await = leat_tasks_step_await,
     .step_waits = leat_tasks_step_waits,
     .step_free = leat_tasks_step_free,
+    .close = tasks_close,
     .free = tasks_free,
 };
+
+/* The session has this device, or a device of this task. */
+static bool is_known(const leat_master_options *m, const char *name)
+{
+    size_t n = strlen(name);
+    for (int i = 0; i < m->n_known; i++)
+        if (strncmp(m->known[i], name, n) == 0 && (!m->known[i][n] || m->known[i][n] == '/'))
+            return true;
+    return !m->n_known;
+}
 
 /* A filter names devices of the tasks that may be used. name: of a task, or of its device. */
 static leat_status passes_filters(const leat_master_options *m, const char *name, bool *out)
 {
     leat_device_name task, filter;
-    *out = m->n_filters == 0;
+    *out = m->n_filters == 0 && is_known(m, name);
     LEAT_TRY(leat_device_name_parse(name, &task));
     for (int i = 0; i < m->n_filters && !*out; i++) {
         LEAT_TRY(leat_device_name_parse(m->filters[i], &filter));
@@ -94,7 +111,8 @@ static void add_device(leat_tasks *t, const leat_master_options *m, Leat__Device
     leat_status s = leat_device_name_parse(d->name, &x.parsed);
     x.priority = leat_device_priority(x.parsed.type);
     /* XLA's devices are of no use to us. */
-    if (s || strcmp(d->device_type, "XLA_CPU") == 0 || !within_counts(m, &x.parsed)) {
+    if (s || strcmp(d->device_type, "XLA_CPU") == 0 || !within_counts(m, &x.parsed) ||
+        !is_known(m, d->name)) {
         leat_status_free(s);
         leat_proto_free(d);
         return;
@@ -158,7 +176,10 @@ static leat_status take_devices(leat_tasks *t, const leat_master_options *m, lea
     return s;
 }
 
-static leat_status greet(leat_tasks *t, const leat_master_options *m, int64_t deadline)
+/* Gets the status of all peers, and with it their devices. With `all`, waits for each of them until
+ * the deadline; otherwise peers that do not answer are left out. */
+static leat_status find_devices(leat_tasks *t, const leat_master_options *m, int64_t deadline,
+                                bool all)
 {
     leat_pending_call *q = leat_new_array(leat_pending_call, t->n_peers + 1);
     for (int i = 0; i < t->n_peers; i++) {
@@ -166,16 +187,30 @@ static leat_status greet(leat_tasks *t, const leat_master_options *m, int64_t de
         atomic_store(&q[i].peer->status_requested, true); /* by the calls below */
     }
     leat_status s = leat_call_many(q, t->n_peers, LEAT_METHOD_GET_STATUS, "CreateSession", deadline,
-                                   true, m->cancellation);
+                                   all, m->cancellation);
+    if (!all) {
+        leat_status_free(s);
+        s = NULL;
+    }
     for (int i = 0; i < t->n_peers && !s; i++)
-        s = take_devices(t, m, &q[i], i + 1);
+        if (!q[i].status)
+            s = take_devices(t, m, &q[i], i + 1);
     leat_pending_calls_free(q, t->n_peers);
-    LEAT_TRY(s);
-    q = leat_new_array(leat_pending_call, t->n_peers + 1);
+    return s;
+}
+
+static leat_status open_sessions(leat_tasks *t, const leat_master_options *m, int64_t deadline)
+{
+    leat_pending_call *q = leat_new_array(leat_pending_call, t->n_peers + 1);
+    leat_status s = NULL;
     for (int i = 0; i < t->n_peers && !s; i++) {
         Leat__CreateWorkerSessionRequest request = LEAT__CREATE_WORKER_SESSION_REQUEST__INIT;
         request.session_handle = t->handle;
         request.isolate_session_state = m->isolate;
+        if (t->peers[i]->is_leat) {
+            request.cluster_device_attributes = t->devices;
+            request.n_cluster_device_attributes = (size_t)t->base.n;
+        }
         q[i].peer = t->peers[i];
         s = leat_put_fields(&q[i].request.text, LEAT_METHOD_CREATE_WORKER_SESSION, &request);
     }
@@ -187,37 +222,64 @@ static leat_status greet(leat_tasks *t, const leat_master_options *m, int64_t de
     return s;
 }
 
-static leat_status open_tasks(leat_tasks *t, const leat_master_options *m, leat_peers *peers)
+static leat_tasks *tasks_new(leat_worker *w, const leat_master_options *m)
 {
-    enum { DEFAULT_MS = 120000 };
-    int64_t ms = m->open_ms ? m->open_ms : DEFAULT_MS;
+    leat_tasks *t = leat_new(leat_tasks);
+    leat_far_init(&t->base, &leat_tasks_ops);
+    t->worker = w;
+    snprintf(t->handle, sizeof(t->handle), "%s", m->handle);
+    /* Steps of one session that different tasks begin have different ids. */
+    const char *task = leat_worker_task(w);
+    t->first_id = leat_hash(task, strlen(task), leat_hash(m->handle, strlen(m->handle), 1));
     int n;
-    LEAT_TRY(leat_worker_session_open(t->worker, t->handle, m->isolate, &t->session));
-    leat_device *const *own = leat_worker_devices(t->worker, &n);
+    leat_device *const *own = leat_worker_devices(w, &n);
     for (int i = 0; i < n; i++)
         add_device(t, m, leat_device_to_proto(own[i]), true, 0);
     t->n_own = t->base.n;
+    return t;
+}
+
+static leat_status open_tasks(leat_tasks *t, const leat_master_options *m, leat_peers *peers)
+{
+    enum { DEFAULT_MS = 120000 };
+    int64_t ms = m->open_ms ? m->open_ms : DEFAULT_MS, deadline = leat_now_ns() + ms * 1000000;
+    const leat_worker_session_options o = {.isolate = m->isolate};
+    LEAT_TRY(leat_worker_session_open(t->worker, t->handle, &o, &t->session));
+    leat_worker_session_use_far(t->session, &t->base);
     LEAT_TRY(choose_peers(t, m, peers));
-    return greet(t, m, leat_now_ns() + ms * 1000000);
+    LEAT_TRY(find_devices(t, m, deadline, true));
+    return open_sessions(t, m, deadline);
 }
 
 leat_status leat_master_open(leat_graph *g, const leat_session_options *o,
                              const leat_master_options *m, leat_worker *w, leat_peers *peers,
                              leat_session **out)
 {
-    leat_tasks *t = leat_new(leat_tasks);
-    t->base.ops = &leat_tasks_ops;
-    t->worker = w;
-    snprintf(t->handle, sizeof(t->handle), "%s", m->handle);
-    t->first_id = leat_hash(m->handle, strlen(m->handle), 1);
+    leat_tasks *t = tasks_new(w, m);
     leat_status s = open_tasks(t, m, peers);
     if (s) {
-        tasks_free(&t->base);
+        leat_far_close(&t->base);
+        leat_far_unref(&t->base);
         return s;
     }
     int n;
     leat_worker_devices(w, &n);
     return leat_session_new_on(g, o, leat_worker_session_devices(t->session), n, &t->base, out);
+}
+
+leat_status leat_master_join(const leat_master_options *m, leat_worker *w, leat_peers *peers,
+                             leat_far **out)
+{
+    enum { ANSWER_MS = 10000 };
+    leat_tasks *t = tasks_new(w, m);
+    leat_status s = choose_peers(t, m, peers);
+    if (!s)
+        s = find_devices(t, m, leat_now_ns() + INT64_C(1000000) * ANSWER_MS, m->n_known > 0);
+    if (s)
+        leat_far_unref(&t->base);
+    else
+        *out = &t->base;
+    return s;
 }
 
 int leat_master_devices(const leat_far *f, const Leat__DeviceAttributes *const **out,

@@ -4,16 +4,16 @@
 #define LEAT_CLUSTER_MASTER_INT_H
 
 #include "cluster/master.h"
-#include "runtime/far.h"
 
 typedef struct leat_tasks {
     leat_far base;
     leat_worker *worker;
     char handle[80];
-    leat_worker_session *session; /* in this process; the worker's */
-    leat_peer **peers;            /* the other processes of the session */
+    /* In this process, the worker's; NULL: this process did not open the session. */
+    leat_worker_session *session;
+    leat_peer **peers; /* the other processes of the session */
     int n_peers;
-    bool open; /* the other processes know it */
+    bool open; /* sessions were opened on the other processes */
     Leat__DeviceAttributes **devices;
     int n_own; /* of devices: this process's */
     leat_target *targets;

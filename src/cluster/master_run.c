@@ -73,6 +73,8 @@ leat_status leat_tasks_part_new(leat_far *f, const leat_target *device, const le
                                 leat_far_part **out)
 {
     leat_tasks *t = (leat_tasks *)f;
+    LEAT_REQUIRE(!atomic_load(&f->closed), CANCELLED,
+                 "Nodes cannot be placed on %s any more: the session is closed", device->name);
     leat_far_part *p = leat_new(leat_far_part);
     p->tasks = t;
     p->peer = t->peers[device->process - 1]; /* 0 is this process */
@@ -86,7 +88,7 @@ leat_status leat_tasks_part_new(leat_far *f, const leat_target *device, const le
 
 void leat_tasks_part_free(leat_far_part *p)
 {
-    if (p->handle) {
+    if (p->handle && !atomic_load(&p->tasks->base.closed)) {
         Leat__DeregisterGraphRequest q = LEAT__DEREGISTER_GRAPH_REQUEST__INIT;
         q.graph_handle = p->handle;
         q.session_handle = p->tasks->handle;
@@ -167,6 +169,7 @@ static void put_request(const leat_far_part *p, const leat_step *step, leat_outg
         .store_errors_in_response_body = true,
         .create_worker_session_called = true,
         .leat = p->peer->is_leat,
+        .leat_call_depth = step->call_depth,
     };
     leat_run_graph_request_encode(o, &q);
 }

@@ -254,6 +254,11 @@ const char *leat_server_target(const leat_server *s)
     return s->target;
 }
 
+leat_worker *leat_server_worker(const leat_server *s)
+{
+    return s->worker;
+}
+
 /* ---- Stopping ---- */
 
 leat_status leat_server_join(leat_server *s)

@@ -9,5 +9,7 @@
  * if there is none. */
 leat_status leat_server_session(leat_graph *g, const leat_session_options *o,
                                 leat_session **out) LEAT_MUST_CHECK;
+/* The worker of a server; borrowed. */
+struct leat_worker *leat_server_worker(const leat_server *s);
 
 #endif

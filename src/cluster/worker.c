@@ -1,5 +1,5 @@
-/* worker.c -- the devices of this process, the sessions of masters on them, and the graphs they
- * registered. */
+/* worker.c -- the devices of this process, the graphs that masters registered for them, and the
+ * methods of WorkerService. */
 #include "cluster/worker.h"
 
 #include <inttypes.h>
@@ -11,6 +11,7 @@
 #include "cluster/rpc_log.h"
 #include "cluster/worker_int.h"
 #include "core/alloc.h"
+#include "graph/function.h"
 #include "graph/graphdef.h"
 #include "proto/wire.h"
 
@@ -95,87 +96,18 @@ leat_exchanges *leat_worker_exchanges(leat_worker *w)
     return w->exchanges;
 }
 
+int leat_worker_graphs(leat_worker *w)
+{
+    pthread_mutex_lock(&w->lock);
+    int n = (int)w->graphs.n;
+    pthread_mutex_unlock(&w->lock);
+    return n;
+}
+
 void leat_worker_clear(leat_worker *w, const char *container)
 {
     for (int i = 0; i < w->devices.n; i++)
         leat_resources_clear(w->devices.v[i]->resources, container);
-}
-
-/* ---- Sessions ---- */
-
-leat_status leat_worker_session_open(leat_worker *w, const char *handle, bool isolate,
-                                     leat_worker_session **out)
-{
-    leat_worker_session *s = leat_new(leat_worker_session);
-    atomic_init(&s->refs, 1);
-    s->handle = leat_xstrdup(handle);
-    s->n_devices = w->devices.n;
-    s->devices = leat_new_array(leat_device *, s->n_devices);
-    for (int i = 0; i < s->n_devices; i++)
-        s->devices[i] = leat_device_for_session(w->devices.v[i], isolate);
-    pthread_mutex_lock(&w->lock);
-    leat_status status = NULL;
-    if (w->stopping)
-        status = leat_error(UNAVAILABLE, "%s is stopping", w->task);
-    else if (leat_map_get(&w->sessions, handle))
-        status = leat_error(ALREADY_EXISTS, "%s has a session %s already", w->task, handle);
-    else
-        leat_map_put(&w->sessions, handle, s);
-    pthread_mutex_unlock(&w->lock);
-    if (status)
-        leat_worker_session_unref(s);
-    else if (out)
-        *out = s;
-    return status;
-}
-
-void leat_worker_session_unref(leat_worker_session *s)
-{
-    if (atomic_fetch_sub(&s->refs, 1) != 1)
-        return;
-    for (int i = 0; i < s->n_devices; i++)
-        leat_device_close(s->devices[i]);
-    free(s->devices);
-    free(s->handle);
-    free(s);
-}
-
-leat_device *const *leat_worker_session_devices(const leat_worker_session *s)
-{
-    return s->devices;
-}
-
-leat_status leat_worker_find_session(leat_worker *w, const char *handle, leat_worker_session **out)
-{
-    pthread_mutex_lock(&w->lock);
-    leat_worker_session *s = leat_map_get(&w->sessions, handle);
-    if (s)
-        atomic_fetch_add(&s->refs, 1);
-    pthread_mutex_unlock(&w->lock);
-    LEAT_REQUIRE(s, ABORTED,
-                 "Session handle is not found: %s. Possibly this worker (\"%s\") just restarted.",
-                 handle, w->task);
-    *out = s;
-    return NULL;
-}
-
-void leat_worker_session_close(leat_worker *w, const char *handle)
-{
-    pthread_mutex_lock(&w->lock);
-    leat_worker_session *s = leat_map_remove(&w->sessions, handle);
-    leat_registered *graphs = s ? s->graphs : NULL;
-    for (leat_registered *r = graphs; r; r = r->next)
-        leat_map_remove(&w->graphs, r->handle);
-    if (s)
-        s->graphs = NULL;
-    pthread_mutex_unlock(&w->lock);
-    while (graphs) {
-        leat_registered *r = graphs;
-        graphs = r->next;
-        leat_registered_unref(r);
-    }
-    if (s)
-        leat_worker_session_unref(s);
 }
 
 /* ---- Graphs ---- */
@@ -222,6 +154,15 @@ static void expect_dead(leat_graph *g)
                                &(leat_attr){.name = "_may_be_dead", .kind = LEAT_ARG_BOOL, .i = 1});
 }
 
+/* Nodes of the graph call functions, which may have nodes on other tasks. */
+static bool calls_functions(const leat_graph *g)
+{
+    for (int i = 0; i < g->n_nodes; i++)
+        if (leat_node_names_functions(g->nodes[i]) || leat_function_is_call(g->nodes[i]))
+            return true;
+    return false;
+}
+
 /* Takes the session's reference. */
 static leat_status add_graph(leat_worker *w, leat_worker_session *s, Leat__GraphDef *def,
                              bool from_leat, bool no_optimization, char handle_out[24])
@@ -235,6 +176,8 @@ static leat_status add_graph(leat_worker *w, leat_worker_session *s, Leat__Graph
     leat_status status = leat_graph_from_proto(g, def, "");
     if (!status && !from_leat)
         expect_dead(g);
+    if (!status && calls_functions(g))
+        status = leat_worker_session_far(w, s, &o.far);
     if (status)
         leat_graph_free(g);
     else
@@ -345,8 +288,12 @@ static void create_session(leat_worker *w, leat_server_call *a, const leat_incom
 {
     Leat__CreateWorkerSessionRequest *q = NULL;
     leat_status s = LEAT_REQUEST(create_worker_session_request, in, &q);
-    if (!s)
-        s = leat_worker_session_open(w, q->session_handle, q->isolate_session_state, NULL);
+    if (!s) {
+        const leat_worker_session_options o = {.isolate = q->isolate_session_state,
+                                               .cluster = q->cluster_device_attributes,
+                                               .n_cluster = q->n_cluster_device_attributes};
+        s = leat_worker_session_open(w, q->session_handle, &o, NULL);
+    }
     leat_reply_message(a, s, NULL);
     leat_proto_free(q);
 }

@@ -20,12 +20,22 @@ void leat_worker_free(leat_worker *w);
 const char *leat_worker_task(const leat_worker *w); /* "/job:ps/replica:0/task:0" */
 leat_device *const *leat_worker_devices(const leat_worker *w, int *n_out);
 leat_exchanges *leat_worker_exchanges(leat_worker *w);
+int leat_worker_graphs(leat_worker *w);                             /* that are registered now */
 void leat_worker_clear(leat_worker *w, const char *container);      /* NULL: all */
 Leat__DeviceAttributes *leat_device_to_proto(const leat_device *d); /* leat_proto_free */
 
-/* A master's session on this task. With `isolate` it has variables of its own. */
+/* worker_session.c: a master's session on this task. */
 typedef struct leat_worker_session leat_worker_session;
-leat_status leat_worker_session_open(leat_worker *w, const char *handle, bool isolate,
+typedef struct leat_worker_session_options {
+    bool isolate; /* the session has variables of its own */
+    /* The session's devices on all tasks; none: its master does not tell. */
+    Leat__DeviceAttributes *const *cluster;
+    size_t n_cluster;
+} leat_worker_session_options;
+/* The other tasks of the session, for the functions that graphs of it call; shared. */
+void leat_worker_session_use_far(leat_worker_session *s, leat_far *far);
+leat_status leat_worker_session_open(leat_worker *w, const char *handle,
+                                     const leat_worker_session_options *o,
                                      leat_worker_session **out) LEAT_MUST_CHECK;
 leat_device *const *leat_worker_session_devices(const leat_worker_session *s);
 /* Its graphs are forgotten; those that run go on. */

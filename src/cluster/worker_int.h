@@ -1,5 +1,5 @@
-/* worker_int.h -- a worker from the inside: worker.c keeps sessions and graphs, worker_run.c runs
- * them. */
+/* worker_int.h -- a worker from the inside: worker_session.c keeps sessions, worker.c
+ * graphs, worker_run.c runs them. */
 #ifndef LEAT_CLUSTER_WORKER_INT_H
 #define LEAT_CLUSTER_WORKER_INT_H
 
@@ -14,6 +14,11 @@ struct leat_worker_session {
     leat_device **devices; /* the worker's, as this session has them */
     int n_devices;
     struct leat_registered *graphs; /* linked; guarded by the worker's lock */
+    char **known;                   /* devices of the session on all tasks, as its master told */
+    int n_known;
+    pthread_mutex_t far_lock; /* guards what follows, and is held while the other tasks are asked */
+    leat_far *far;            /* the other tasks; NULL until a graph calls functions */
+    bool joined;              /* far is closed with this session, and not by the master here */
 };
 
 /* A graph that a master registered. */
@@ -43,6 +48,10 @@ void leat_registered_unref(leat_registered *r);
 leat_status leat_worker_find_session(leat_worker *w, const char *handle,
                                      leat_worker_session **out) LEAT_MUST_CHECK;
 void leat_worker_session_unref(leat_worker_session *s);
+/* The other tasks of the session; found out on the first call, which waits for them. Borrowed from
+ * the session. */
+leat_status leat_worker_session_far(leat_worker *w, leat_worker_session *s,
+                                    leat_far **out) LEAT_MUST_CHECK;
 leat_status leat_worker_find_graph(leat_worker *w, const char *handle,
                                    leat_registered **out) LEAT_MUST_CHECK;
 void leat_worker_run_graph(leat_worker *w, leat_server_call *a, const leat_incoming *in);

@@ -8,6 +8,7 @@
 #include "core/alloc.h"
 #include "core/later.h"
 #include "proto/wire.h"
+#include "runtime/callable.h"
 #include "runtime/session_int.h"
 
 /* A step under way. References: the run's own, and that of leat_worker_stop while it fails it. */
@@ -146,6 +147,9 @@ static leat_status prepare(leat_running *r)
 {
     leat_worker *w = r->worker;
     const leat_run_graph_request *q = &r->request;
+    LEAT_REQUIRE(q->leat_call_depth >= 0 && q->leat_call_depth <= LEAT_MOST_CALL_DEPTH,
+                 INVALID_ARGUMENT, "RunGraph of step %" PRId64 ": a depth of %" PRId64 " calls",
+                 q->step_id, q->leat_call_depth);
     LEAT_TRY(leat_worker_find_graph(w, q->graph_handle ? q->graph_handle : "", &r->graph));
     r->exchange = leat_exchange_get(w->exchanges, q->step_id);
     for (int i = 0; i < q->send.n; i++)
@@ -155,6 +159,7 @@ static leat_status prepare(leat_running *r)
     r->step = leat_step_new(r->graph->plan,
                             &(leat_step_options){.id = (uint64_t)q->step_id,
                                                  .trace = r->trace,
+                                                 .call_depth = (int)q->leat_call_depth,
                                                  .rendezvous = leat_exchange_claim(r->exchange),
                                                  .ended = run_ended,
                                                  .arg = r});

@@ -68,13 +68,20 @@ leat_status leat_function_lower(leat_graph *g, leat_node *n, bool branch) LEAT_M
 void leat_functions_prune(leat_graph *g, const bool *through);
 /* function_calls.c: n calls a function, by its name or by an op like PartitionedCall. */
 bool leat_function_is_call(const leat_node *n);
-/* All calls, and those in the bodies. What has no end, or would become too large, is left to be
- * called when the graph runs, by PartitionedCall, StatefulPartitionedCall or SymbolicGradient.
- * as_asked: so is what asks for that (the function's attribute _noinline; an If, Case or While
- * without _lower_using_switch_merge).
+typedef enum leat_inlining {
+    LEAT_INLINE_ALL, /* whatever can be */
+    /* Not what asks to be called: the function's attribute _noinline; an If, Case or While without
+     * _lower_using_switch_merge. */
+    LEAT_INLINE_AS_ASKED,
+    LEAT_INLINE_NONE
+} leat_inlining;
+/* Calls, and those in the bodies. What is not inlined, has no end, or would become too large, is
+ * left to be called when the graph runs, by PartitionedCall, StatefulPartitionedCall or
+ * SymbolicGradient.
  * Outside of functions, a condition or loop that asks to be lowered has only those side effects
  * that somebody needs, as in TensorFlow; in_function: g is the body of a function, and has all. */
-leat_status leat_functions_inline(leat_graph *g, bool as_asked, bool in_function) LEAT_MUST_CHECK;
+leat_status leat_functions_inline(leat_graph *g, leat_inlining which,
+                                  bool in_function) LEAT_MUST_CHECK;
 
 /* function_gather.c: whether a node, or some node of g, has a function in an attribute. */
 bool leat_node_names_functions(const leat_node *n);

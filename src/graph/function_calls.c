@@ -31,7 +31,7 @@ typedef struct frame {
 
 typedef struct inliner {
     leat_graph *g;
-    bool as_asked; /* functions that ask not to be inlined are not */
+    leat_inlining which;
     frame *frames;
     int n_frames, cap_frames;
     int first;    /* nodes from here on were added */
@@ -142,7 +142,7 @@ static leat_status lower_node(inliner *x, leat_node *n)
 {
     int outer = frame_of(x, n), from = x->g->n_nodes;
     bool asked = asks_to_lower(n), branch = asked && x->frames[outer].pruned;
-    if (x->as_asked && !asked)
+    if (x->which == LEAT_INLINE_NONE || (x->which == LEAT_INLINE_AS_ASKED && !asked))
         return NULL;
     LEAT_TRY(leat_function_lower(x->g, n, branch));
     if (branch)
@@ -157,7 +157,8 @@ static leat_status inline_node(inliner *x, leat_node *n)
     const char *name = leat_arena_strdup(&x->g->arena, leat_called_function(n).name);
     bool gradient = leat_node_is(n, "SymbolicGradient"), branch = x->frames[outer].branch;
     LEAT_TRY(check_executor(n));
-    if (too_much(x, name, gradient, outer) || (x->as_asked && asks_not_to(x->g, name))) {
+    if (x->which == LEAT_INLINE_NONE || too_much(x, name, gradient, outer) ||
+        (x->which == LEAT_INLINE_AS_ASKED && asks_not_to(x->g, name))) {
         leave(n);
         return NULL;
     }
@@ -178,9 +179,9 @@ static void prune(const inliner *x)
     free(through);
 }
 
-leat_status leat_functions_inline(leat_graph *g, bool as_asked, bool in_function)
+leat_status leat_functions_inline(leat_graph *g, leat_inlining which, bool in_function)
 {
-    inliner x = {.g = g, .as_asked = as_asked, .first = g->n_nodes};
+    inliner x = {.g = g, .which = which, .first = g->n_nodes};
     leat_grow(x.frames, x.n_frames, x.cap_frames);
     x.frames[x.n_frames++] = (frame){.name = "", .pruned = !in_function};
     g->no_call_shapes = true;

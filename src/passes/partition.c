@@ -165,10 +165,12 @@ static leat_status end_node(cutter *k, const char *op, leat_dtype t, leat_out in
         {.name = "_wave", .kind = LEAT_ARG_INT, .i = p->wave},
     };
     /* A TensorFlow task keeps kernels of these ops by name as long as a session lives, so a second
-     * graph must not use the names of the first. */
+     * graph must not use the names of the first, whichever task has cut it. */
     static atomic_uint last;
-    char *name = leat_arena_printf(&part->arena, "_%s_%u", send ? "send" : "recv",
-                                   atomic_fetch_add(&last, 1));
+    const char *cutter = k->c->client_device ? k->c->client_device : "";
+    char *name = leat_arena_printf(&part->arena, "_%s_%u_%x", send ? "send" : "recv",
+                                   atomic_fetch_add(&last, 1),
+                                   (unsigned)leat_hash(cutter, strlen(cutter), 0));
     leat_node_spec spec = {.op = op,
                            .name = name,
                            .in = &in,

@@ -16,7 +16,7 @@ typedef struct leat_target {
     const char *name; /* full */
     leat_device_name parsed;
     uint64_t incarnation;
-    bool together; /* its task can send several tensors in one message (Leat's can) */
+    bool together; /* its task is Leat's: it can send several tensors in one message */
     /* Of its kind: a node that can be placed on several kinds is placed on the one with the
      * highest. */
     int priority;
@@ -31,6 +31,9 @@ typedef struct leat_compile {
     int n_devices;
     bool soft_placement, log_placement, no_optimization;
     bool by_process; /* partition divides the graph by process, not by device */
+    /* The graph is a part that was cut for this process: the calls in it are made when it runs,
+     * since their bodies may use devices of other processes. */
+    bool calls_stay;
     /* Where feeds come from and fetches go; NULL: the devices of the nodes. */
     const char *client_device;
     /* Functions of the runtime that passes call. */

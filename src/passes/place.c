@@ -220,6 +220,20 @@ static leat_status place_all(placer *p)
     return NULL;
 }
 
+/* The nodes that use an argument are placed where its value belongs, as those of a variable's
+ * handle are; but the argument itself is given to this process. */
+static void bring_args(const leat_compile *c)
+{
+    for (int i = 0; c->client_device && i < c->graph->n_nodes; i++) {
+        leat_node *n = c->graph->nodes[i];
+        if (n->dead || leat_node_role(n) != LEAT_ROLE_ARG)
+            continue;
+        for (int d = 0; d < c->n_devices; d++)
+            if (c->devices[d].process != 0 && strcmp(c->devices[d].name, n->device) == 0)
+                n->device = c->client_device;
+    }
+}
+
 leat_status leat_pass_place(leat_compile *c)
 {
     placer p = {.c = c};
@@ -227,6 +241,8 @@ leat_status leat_pass_place(leat_compile *c)
     leat_status s = make_groups(&p);
     if (!s)
         s = place_all(&p);
+    if (!s)
+        bring_args(c);
     if (!s && c->log_placement)
         list(c);
     leat_place_release(&p);

@@ -143,7 +143,13 @@ void leat_callable_start(leat_callable *f, leat_tensor *const *args, int n,
     if (!s)
         s = check_limits(f, o.kernel ? o.kernel->step : NULL);
     if (!s)
-        s = leat_callable_plan(f, args, &plan);
+        s = leat_callable_plan(f, args, o.kernel ? o.kernel->step : NULL, &plan);
+    if (!s && leat_plan_closed(plan))
+        s = leat_error(
+            CANCELLED,
+            "Function %s cannot be called any more: it has nodes on other tasks, and its "
+            "session is closed",
+            f->f.func->name);
     if (s) {
         done(arg, s, NULL, 0);
         return;
@@ -156,7 +162,7 @@ void leat_callable_start(leat_callable *f, leat_tensor *const *args, int n,
     if (nested < MOST_NESTED)
         start(c);
     else
-        leat_pool_submit(f->device->inter, start, c);
+        leat_pool_submit(f->set->devices[0]->inter, start, c);
 }
 
 /* ---- Waiting for the end ---- */

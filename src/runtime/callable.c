@@ -1,4 +1,5 @@
-/* callable.c -- the set of callables of a plan: finding them and compiling their bodies. */
+/* callable.c -- the set of callables of a plan, and finding them; their bodies are compiled by
+ * callable_body.c. */
 #include "runtime/callable_int.h"
 
 #include <stdlib.h>
@@ -11,8 +12,7 @@
 
 /* ---- The set ---- */
 
-leat_status leat_callables_new(leat_graph *const *graphs, int n, const leat_plan_options *o,
-                               leat_callables **out)
+static leat_callables *set_new(const leat_plan_options *o)
 {
     leat_callables *s = leat_new(leat_callables);
     atomic_init(&s->refs, 1);
@@ -23,14 +23,38 @@ leat_status leat_callables_new(leat_graph *const *graphs, int n, const leat_plan
     for (int i = 0; i < o->n_devices; i++)
         s->devices[i] = leat_device_ref(o->devices[i]);
     s->options.devices = s->devices;
-    s->options.far = NULL; /* bodies run in this process */
+    if (o->far)
+        leat_far_ref(o->far);
     s->options.deadline_ns = 0;
     s->options.cancellation = NULL;
     s->options.callables = s;
+    return s;
+}
+
+/* The set of a session with other tasks. */
+static leat_callables *set_of_session(const leat_plan_options *o)
+{
+    leat_far *far = o->far;
+    pthread_mutex_lock(&far->lock);
+    leat_callables *s = far->callables;
+    if (!s && !atomic_load(&far->closed))
+        s = far->callables = set_new(o);
+    if (s)
+        leat_callables_ref(s);
+    pthread_mutex_unlock(&far->lock);
+    return s ? s : set_new(o);
+}
+
+leat_status leat_callables_of(leat_graph *const *graphs, int n, const leat_plan_options *o,
+                              leat_callables **out)
+{
+    leat_callables *s = o->far ? set_of_session(o) : set_new(o);
     leat_status bad = NULL;
+    pthread_mutex_lock(&s->lock);
     for (int i = 0; i < n && !bad; i++)
         if (graphs[i])
             bad = leat_functions_gather(graphs[i], graphs[i], s->library);
+    pthread_mutex_unlock(&s->lock);
     if (bad)
         leat_callables_unref(s);
     else
@@ -55,15 +79,7 @@ void leat_callables_forget_nodes(leat_callables *s)
 
 static void callable_free(leat_callable *c)
 {
-    while (c->bodies) {
-        body *b = c->bodies;
-        c->bodies = b->next;
-        leat_plan_free(b->plan);
-        for (int i = 0; i < c->n_args; i++)
-            free(b->arg_devices[i]);
-        free(b->arg_devices);
-        free(b);
-    }
+    leat_plan_cache_release(&c->plans);
     leat_attr_release(&c->f);
     leat_status_free(c->bad);
     pthread_mutex_destroy(&c->lock);
@@ -82,6 +98,7 @@ void leat_callables_unref(leat_callables *s)
         s->all = c->next;
         callable_free(c);
     }
+    leat_far_unref(s->options.far);
     for (int i = 0; i < s->options.n_devices; i++)
         leat_device_unref(s->devices[i]);
     leat_map_release(&s->by_node);
@@ -92,23 +109,25 @@ void leat_callables_unref(leat_callables *s)
     free(s);
 }
 
-leat_status leat_callables_find_device(const leat_callables *s, const char *name, leat_device **out)
+leat_status leat_callables_find_device(const leat_callables *s, const char *name, const char **out)
 {
+    const leat_far *far = s->options.far;
+    int n = far ? far->n : s->options.n_devices;
     leat_device_name asked;
     leat_strbuf all = {0};
     LEAT_TRY(leat_device_name_parse(name, &asked));
-    for (int i = 0; i < s->options.n_devices; i++) {
-        if (leat_device_name_fits(&s->devices[i]->parsed, &asked)) {
+    for (int i = 0; i < n; i++) {
+        const char *device = far ? far->targets[i].name : s->devices[i]->name;
+        if (leat_device_name_fits(far ? &far->targets[i].parsed : &s->devices[i]->parsed, &asked)) {
             leat_strbuf_release(&all);
-            *out = s->devices[i];
+            *out = device;
             return NULL;
         }
-        leat_strbuf_printf(&all, "%s%s", i ? ", " : "", s->devices[i]->name);
+        leat_strbuf_printf(&all, "%s%s", i ? ", " : "", device);
     }
-    leat_status bad = leat_error(NOT_FOUND,
-                                 "Functions are run on devices of this process alone: there is no "
-                                 "%s among %s",
-                                 name, leat_strbuf_text(&all));
+    leat_status bad =
+        leat_error(NOT_FOUND, "The session has no device %s to run a function on: it has %s", name,
+                   leat_strbuf_text(&all));
     leat_strbuf_release(&all);
     return bad;
 }
@@ -139,20 +158,9 @@ int leat_callable_results(const leat_callable *c, const leat_dtype **types_out)
     return c->n_results;
 }
 
-/* ---- Bodies ---- */
+/* ---- Signatures ---- */
 
-static leat_status instantiate(leat_callable *c, leat_body *out)
-{
-    leat_graph *library = c->set->library;
-    LEAT_TRY(c->gradient ? leat_function_instantiate_grad(library, NULL, c->f.func, out)
-                         : leat_function_instantiate(library, NULL, c->f.func, out));
-    for (int i = 0; i < out->g->n_nodes; i++)
-        if (!out->g->nodes[i]->device[0])
-            out->g->nodes[i]->device = c->device->name;
-    return NULL;
-}
-
-/* The signature, which is that of the body. */
+/* The signature is that of the body. */
 static void read_signature(leat_callable *c, const leat_body *b)
 {
     c->arg_types = leat_new_array(leat_dtype, b->n_args + 1);
@@ -165,134 +173,13 @@ static void read_signature(leat_callable *c, const leat_body *b)
         c->result_types[i] = leat_dtype_base(leat_out_dtype(b->results[i]));
 }
 
-static leat_status compile(leat_callable *c, leat_body *b, const char *const *arg_devices)
-{
-    leat_out *targets = leat_new_array(leat_out, b->n_to_run + 1);
-    for (int i = 0; i < b->n_to_run; i++)
-        targets[i] = (leat_out){b->to_run[i], -1};
-    for (int i = 0; i < b->n_args; i++)
-        if (arg_devices[i])
-            b->args[i]->device = arg_devices[i];
-    leat_request q = {.fetches = b->results,
-                      .n_fetches = b->n_results,
-                      .targets = targets,
-                      .n_targets = b->n_to_run};
-    leat_plan *plan;
-    leat_status s = leat_plan_new(b->g, &q, &c->set->options, &plan);
-    free(targets);
-    if (s)
-        return leat_status_prefix(s, "Function '%s': ", c->f.func->name);
-    body *x = leat_new(body);
-    x->plan = plan;
-    x->arg_devices = leat_new_array(char *, b->n_args + 1);
-    for (int i = 0; i < b->n_args; i++)
-        if (arg_devices[i])
-            x->arg_devices[i] = leat_xstrdup(arg_devices[i]);
-    x->next = c->bodies;
-    c->bodies = x;
-    return NULL;
-}
-
-/* The device of the resource that argument t is a handle of; NULL if t is no handle, or if that
- * device is c->device. */
-static const char *arg_device(const leat_callable *c, const leat_tensor *t)
-{
-    if (t->dtype != LEAT_RESOURCE || t->count != 1 || !*(leat_handle **)t->data)
-        return NULL;
-    const char *name = (*(leat_handle **)t->data)->device;
-    return name && name[0] && strcmp(name, c->device->name) != 0 ? name : NULL;
-}
-
-static bool fits(const body *b, const char *const *arg_devices, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (!b->arg_devices[i] != !arg_devices[i] ||
-            (arg_devices[i] && strcmp(b->arg_devices[i], arg_devices[i]) != 0))
-            return false;
-    return true;
-}
-
-/* With c's lock held. */
-static leat_status compile_for(leat_callable *c, const char *const *arg_devices)
-{
-    leat_body b;
-    for (int i = 0; i < c->n_args; i++) {
-        bool here = !arg_devices[i];
-        for (int k = 0; k < c->set->options.n_devices && !here; k++)
-            here = strcmp(c->set->devices[k]->name, arg_devices[i]) == 0;
-        LEAT_REQUIRE(here, INVALID_ARGUMENT,
-                     "Argument %d of function %s is a resource on %s: functions are run on devices "
-                     "of this process alone",
-                     i, c->f.func->name, arg_devices[i]);
-    }
-    LEAT_TRY(instantiate(c, &b));
-    leat_status s = compile(c, &b, arg_devices);
-    leat_body_free(&b);
-    return s;
-}
-
-leat_status leat_callable_plan(leat_callable *c, leat_tensor *const *args, leat_plan **out)
-{
-    enum { FEW = 32 };
-    const char *few[FEW],
-        **devices = c->n_args <= FEW ? few : leat_new_array(const char *, c->n_args);
-    for (int i = 0; i < c->n_args; i++)
-        devices[i] = arg_device(c, args[i]);
-    pthread_mutex_lock(&c->lock);
-    body *b = c->bodies;
-    while (b && !fits(b, devices, c->n_args))
-        b = b->next;
-    leat_status s = NULL;
-    if (!b) {
-        s = compile_for(c, devices);
-        b = s ? NULL : c->bodies;
-    }
-    pthread_mutex_unlock(&c->lock);
-    if (devices != few)
-        free(devices);
-    if (b)
-        *out = b->plan;
-    return s;
-}
-
-/* ---- Finding ---- */
-
-/* The key of a callable in by_text. */
-static leat_status key_of(const leat_func *f, bool gradient, const leat_device *device,
-                          leat_strbuf *out)
-{
-    Leat__AttrValue *v;
-    const leat_attr a = {.name = "f", .kind = LEAT_ARG_FUNC, .func = f};
-    LEAT_TRY(leat_attr_to_proto(&a, &v));
-    leat_strbuf_printf(out, "%s;%d;", device->name, gradient);
-    leat_status s = leat_proto_pack(v, out);
-    leat_proto_free(v);
-    return s;
-}
-
-/* With the set's lock held. */
-static leat_callable *add(leat_callables *s, const leat_func *f, bool gradient, leat_device *device)
-{
-    leat_callable *c = leat_new(leat_callable);
-    const leat_attr a = {.name = "f", .kind = LEAT_ARG_FUNC, .func = f};
-    leat_arena_init(&c->arena);
-    pthread_mutex_init(&c->lock, NULL);
-    c->set = s;
-    c->f = leat_attr_copy(&c->arena, &a);
-    c->gradient = gradient;
-    c->device = device;
-    c->next = s->all;
-    s->all = c;
-    return c;
-}
-
 /* Reads the signature once. If it cannot be read, this and all later calls fail. */
 static leat_status make_ready(leat_callable *c)
 {
     pthread_mutex_lock(&c->lock);
     if (!c->ready) {
         leat_body b;
-        c->bad = instantiate(c, &b);
+        c->bad = leat_callable_instantiate(c, &b);
         if (!c->bad) {
             read_signature(c, &b);
             leat_body_free(&b);
@@ -304,8 +191,39 @@ static leat_status make_ready(leat_callable *c)
     return s;
 }
 
+/* ---- Finding ---- */
+
+/* What tells callables of a set apart. */
+static leat_status key_of(const leat_func *f, bool gradient, const char *device, leat_strbuf *out)
+{
+    Leat__AttrValue *v;
+    const leat_attr a = {.name = "f", .kind = LEAT_ARG_FUNC, .func = f};
+    LEAT_TRY(leat_attr_to_proto(&a, &v));
+    leat_strbuf_printf(out, "%s;%d;", device, gradient);
+    leat_status s = leat_proto_pack(v, out);
+    leat_proto_free(v);
+    return s;
+}
+
+/* With the set's lock held. */
+static leat_callable *add(leat_callables *s, const leat_func *f, bool gradient, const char *device)
+{
+    leat_callable *c = leat_new(leat_callable);
+    const leat_attr a = {.name = "f", .kind = LEAT_ARG_FUNC, .func = f};
+    leat_arena_init(&c->arena);
+    pthread_mutex_init(&c->lock, NULL);
+    leat_plan_cache_init(&c->plans);
+    c->set = s;
+    c->f = leat_attr_copy(&c->arena, &a);
+    c->gradient = gradient;
+    c->device = device;
+    c->next = s->all;
+    s->all = c;
+    return c;
+}
+
 leat_status leat_callables_get(leat_callables *s, const leat_func *f, bool gradient,
-                               leat_device *device, leat_callable **out)
+                               const char *device, leat_callable **out)
 {
     const struct {
         const void *f, *device;
@@ -320,6 +238,7 @@ leat_status leat_callables_get(leat_callables *s, const leat_func *f, bool gradi
             c = leat_map_get_n(&s->by_text, leat_strbuf_text(&key), key.n);
         if (!bad && !c) {
             c = add(s, f, gradient, device);
+            c->hash = leat_hash(leat_strbuf_text(&key), key.n, 0);
             leat_map_put_n(&s->by_text, leat_strbuf_text(&key), key.n, c);
         }
         if (!bad)
@@ -350,6 +269,6 @@ leat_status leat_kernel_function(leat_kernel *k, const char *attr, int i, leat_c
     LEAT_REQUIRE(k->bound->callables, FAILED_PRECONDITION,
                  "Node %s is run without a plan: it cannot call functions", n->name);
     return leat_callables_get(k->bound->callables,
-                              a->kind == LEAT_ARG_FUNC ? a->func : &a->funcs[i], false, k->device,
-                              out);
+                              a->kind == LEAT_ARG_FUNC ? a->func : &a->funcs[i], false,
+                              k->device->name, out);
 }

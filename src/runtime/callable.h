@@ -4,11 +4,15 @@
  * 1. A plan whose nodes name functions has a set of callables (leat_callables): a library with
  *    copies of these functions, the devices, and one callable for each combination of function,
  *    attributes and device that a kernel has requested. The plans of the callables share the set,
- *    so that a recursive function finds itself.
+ *    so that a recursive function finds itself. Where the session has other tasks, all its plans on
+ *    this task share one set, so that a function that is called back by another task finds itself.
  * 2. The set is reference-counted, not the single callable: the plan holds one reference, and code
  *    that uses a callable after the plan is freed holds another. The plans of callables hold none.
  * 3. A call is a step of its own, a child of the step of the kernel that made it: it has the
  *    parent's deadline and trace, and is cancelled with it.
+ * 4. The nodes of a body may use all devices of the session. A body with nodes on other tasks is
+ *    cut by process like any graph; this task drives the parts (far.h), whichever task's step the
+ *    call belongs to.
  */
 #ifndef LEAT_CALLABLE_H
 #define LEAT_CALLABLE_H
@@ -22,25 +26,26 @@ enum {
     LEAT_MOST_CALLS_UNDER_WAY = 1 << 16 /* calls of one set that have not ended */
 };
 
-/* Makes the set of a plan with options o. graphs: the n graphs of the plan, some of which may be
- * NULL; each one's library has the functions that its nodes name. */
-leat_status leat_callables_new(leat_graph *const *graphs, int n, const leat_plan_options *o,
-                               leat_callables **out) LEAT_MUST_CHECK;
+/* The set of a plan with options o, made if it is new. graphs: the n graphs of the plan, some of
+ * which may be NULL; each one's library has the functions that its nodes name. Gives a reference.
+ */
+leat_status leat_callables_of(leat_graph *const *graphs, int n, const leat_plan_options *o,
+                              leat_callables **out) LEAT_MUST_CHECK;
 void leat_callables_ref(leat_callables *s);
 void leat_callables_unref(leat_callables *s); /* NULL does nothing */
 /* To be called before the nodes of the set's plan are freed: the set finds callables by addresses
  * that belong to these nodes and may be used again for others. NULL does nothing. */
 void leat_callables_forget_nodes(leat_callables *s);
 
-/* The callable of f, or of its gradient; its nodes run on this device unless they name another one.
- * Borrowed from the set. */
+/* The callable of f, or of its gradient; its nodes run on this device, a full name that outlives
+ * the set, unless they name another one. Borrowed from the set. */
 leat_status leat_callables_get(leat_callables *s, const leat_func *f, bool gradient,
-                               leat_device *device, leat_callable **out) LEAT_MUST_CHECK;
+                               const char *device, leat_callable **out) LEAT_MUST_CHECK;
 /* The set of the plan that the kernel is part of; NULL if the node names no function. */
 leat_callables *leat_kernel_callables(leat_kernel *k);
-/* The first device of the set that fits a name, which may be a part of one. The error, NOT_FOUND,
- * lists the devices of the set. Borrowed. */
+/* The first device of the session that fits a name, which may be a part of one. The error,
+ * NOT_FOUND, lists the devices of the session. Borrowed from the set. */
 leat_status leat_callables_find_device(const leat_callables *s, const char *name,
-                                       leat_device **out) LEAT_MUST_CHECK;
+                                       const char **out) LEAT_MUST_CHECK;
 
 #endif

@@ -52,15 +52,16 @@ static bool may_wait(const leat_node *n, const char *device_type)
 }
 
 /* Each part gets the functions that its nodes name: it may be sent to another task, and may outlive
- * the graph that has them. The parts of a function's body need none: the set of callables has them
- * already. */
+ * the graph that has them. The parts of a function's body that are ready to run need none: the set
+ * of callables has them already. */
 static leat_status keep_functions(const leat_compile *c, const leat_plan_options *o,
                                   leat_graph **parts)
 {
     leat_status s = NULL;
     for (int i = 0; i < c->n_devices; i++) {
         const leat_graph *library = c->source ? c->source : c->graph ? c->graph : parts[i];
-        if (parts[i] && !s && !o->callables && leat_graph_names_functions(parts[i]))
+        if (parts[i] && !s && (!o->callables || c->by_process) &&
+            leat_graph_names_functions(parts[i]))
             s = leat_functions_gather(parts[i], library, parts[i]);
         if (parts[i])
             parts[i]->library = NULL;
@@ -148,6 +149,7 @@ leat_status leat_compile_part(leat_graph *part, const leat_plan_options *o, leat
 {
     leat_target *own = own_targets(o);
     leat_compile c = compile_of(o, own, o->n_devices);
+    c.calls_stay = o->far != NULL;
     leat_pass_take(&c, part);
     leat_status s = run_passes(&c, o, parts_out);
     leat_graph_free(c.graph);

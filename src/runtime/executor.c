@@ -529,8 +529,10 @@ void leat_run_waiting(leat_run *r, char *buf, size_t n)
     pthread_mutex_lock(&r->wait_lock);
     for (async_run *a = r->waiting; a && at + 4 < n; a = a->next) {
         const leat_node *node = a->t.node->bound.node;
-        int w = snprintf(buf + at, n - at, "%s%s (%s)", at ? ", " : "", node->name,
-                         node->op->def->name);
+        const leat_attr *f = leat_node_attr(node, "f"); /* the function that it calls */
+        bool calls = f && f->kind == LEAT_ARG_FUNC;
+        int w = snprintf(buf + at, n - at, "%s%s (%s%s%s)", at ? ", " : "", node->name,
+                         node->op->def->name, calls ? " of " : "", calls ? f->func->name : "");
         at += w > 0 ? (size_t)w : 0;
     }
     pthread_mutex_unlock(&r->wait_lock);

@@ -8,6 +8,8 @@
 #define LEAT_FAR_H
 
 #include <leat/session.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
 #include "passes/pass.h"
 #include "runtime/step.h"
@@ -36,13 +38,25 @@ typedef struct leat_far_ops {
     /* Describes, for a message, the parts that have not ended; "" if all have. */
     void (*step_waits)(leat_far_step *x, char *out, size_t size);
     void (*step_free)(leat_far_step *x, bool failed); /* all parts have ended */
-    void (*free)(leat_far *f);                        /* when the session is closed */
+    void (*close)(leat_far *f);                       /* when the session is closed */
+    void (*free)(leat_far *f);                        /* the last reference has gone */
 } leat_far_ops;
 
+/* The session holds a reference, and so does its set of callables (callable.h), which may outlive
+ * it. */
 struct leat_far {
     const leat_far_ops *ops;
     const leat_target *targets; /* all devices, this task's among them */
     int n;
+    atomic_int refs;
+    atomic_bool closed;               /* no part may be handed over or started any more */
+    pthread_mutex_t lock;             /* guards what follows */
+    struct leat_callables *callables; /* of all plans of the session; NULL until one needs them */
 };
+
+void leat_far_init(leat_far *f, const leat_far_ops *ops); /* with one reference */
+leat_far *leat_far_ref(leat_far *f);
+void leat_far_unref(leat_far *f); /* of NULL does nothing */
+void leat_far_close(leat_far *f);
 
 #endif

@@ -14,7 +14,7 @@ static leat_status add_callables(leat_plan *p, leat_graph **graphs, const leat_p
     bool any = false;
     for (int i = 0; graphs && !o->callables && i < o->n_devices; i++)
         any |= graphs[i] && leat_graph_names_functions(graphs[i]);
-    return any ? leat_callables_new(graphs, o->n_devices, o, &p->callables) : NULL;
+    return any ? leat_callables_of(graphs, o->n_devices, o, &p->callables) : NULL;
 }
 
 /* Executors for the graphs of this task's devices; takes them. */
@@ -69,7 +69,6 @@ static leat_plan *plan_alloc(const leat_plan_options *o)
     leat_plan *p = leat_new(leat_plan);
     pthread_mutex_init(&p->lock, NULL);
     p->parts = leat_new_array(leat_plan_part, o->n_devices + 1);
-    p->far = o->far;
     return p;
 }
 
@@ -91,13 +90,22 @@ leat_status leat_plan_new(const leat_graph *g, const leat_request *q, const leat
     leat_graph **graphs = NULL;
     LEAT_TRY(leat_compile_graph(g, q, o, &graphs));
     leat_plan *p = plan_alloc(o);
-    return plan_made(p, o->far ? add_tasks(p, graphs, o) : add_parts(p, graphs, o), out);
+    p->far = o->far;
+    leat_status s = o->far ? add_tasks(p, graphs, o) : add_parts(p, graphs, o);
+    if (!s && o->callables && !p->n_far)
+        p->far = NULL; /* other tasks need not know of calls that stay here */
+    return plan_made(p, s, out);
 }
 
 leat_status leat_plan_of_part(leat_graph *part, const leat_plan_options *o, leat_plan **out)
 {
     leat_plan *p = plan_alloc(o);
     return plan_made(p, add_own(p, part, o), out);
+}
+
+bool leat_plan_closed(const leat_plan *p)
+{
+    return p->n_far && atomic_load(&p->far->closed);
 }
 
 int leat_plan_graphs(const leat_plan *p)

@@ -11,7 +11,7 @@ typedef struct leat_plan leat_plan;
 typedef struct leat_plan_options {
     leat_device *const *devices; /* of this task */
     int n_devices;
-    leat_far *far; /* NULL: there are no other tasks */
+    leat_far *far; /* NULL: there are no other tasks. A set of callables shares it. */
     bool soft_placement, log_placement, no_optimization;
     /* Compiling fails if other tasks do not have their parts by this time (CLOCK_MONOTONIC; 0:
      * within two minutes), or when this is cancelled (NULL: never). */
@@ -24,7 +24,8 @@ typedef struct leat_plan_options {
 
 leat_status leat_plan_new(const leat_graph *g, const leat_request *q, const leat_plan_options *o,
                           leat_plan **out) LEAT_MUST_CHECK;
-/* The plan of a part that another task's master has partitioned off for this task. Takes part. */
+/* The plan of a part that another task's master has partitioned off for this task. Takes part.
+ * o->far is for the functions that its nodes call. */
 leat_status leat_plan_of_part(leat_graph *part, const leat_plan_options *o,
                               leat_plan **out) LEAT_MUST_CHECK;
 void leat_plan_free(leat_plan *p); /* when no run of it is under way */
@@ -40,6 +41,8 @@ leat_status leat_step_run(leat_step *s) LEAT_MUST_CHECK; /* gives the status */
 void leat_step_start(leat_step *s);
 leat_status leat_step_finish(leat_step *s) LEAT_MUST_CHECK; /* gives the status */
 void leat_step_free(leat_step *s);
+/* The plan has parts on other tasks, and the session that they belong to is over. */
+bool leat_plan_closed(const leat_plan *p);
 /* The graphs that this process runs, for metadata: their number, and graph i. */
 int leat_plan_graphs(const leat_plan *p);
 const leat_graph *leat_plan_graph(const leat_plan *p, int i);

@@ -1,4 +1,5 @@
-/* plan_cache.h -- the plans of a session by signature, each compiled once.
+/* plan_cache.h -- the plans of a session by signature, or those of a callable by the devices of its
+ * arguments, each compiled once.
  *
  * 1. The first thread that wants a signature compiles it, with no lock held. Other threads that
  *    want the same one wait for that thread, each by its own deadline and cancellation; other

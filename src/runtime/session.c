@@ -350,7 +350,8 @@ void leat_session_close(leat_session *s)
     leat_plan_cache_release(&s->plans);
     leat_cancellation_free(s->closing);
     if (s->far)
-        s->far->ops->free(s->far);
+        leat_far_close(s->far);
+    leat_far_unref(s->far);
     leat_devices_close(&s->owned);
     free(s->device_names);
     pthread_mutex_destroy(&s->lock);

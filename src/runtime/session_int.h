@@ -45,7 +45,7 @@ struct leat_session {
     int n_devices;
     leat_pool *pool;
     leat_devices owned; /* devices and pool, if the session made them */
-    leat_far *far;      /* other tasks, or NULL; owned */
+    leat_far *far;      /* other tasks, or NULL; a reference */
     atomic_ullong next_step;
     leat_plan_cache plans;
     leat_cancellation *closing; /* cancelled when the session is closed */

@@ -92,9 +92,10 @@ static leat_status show_run_graph_request(const leat_incoming *in, leat_strbuf *
     leat_strbuf_printf(b, "step=%" PRId64 " ", q.step_id);
     show_named(b, &q.send);
     show_names(b, "recv", &q.recv_key);
-    leat_strbuf_printf(b, "timeline=%d graphs=%d errors=%d called=%d leat=%d", q.record_timeline,
-                       q.record_partition_graphs, q.store_errors_in_response_body,
-                       q.create_worker_session_called, q.leat);
+    leat_strbuf_printf(b, "timeline=%d graphs=%d errors=%d called=%d leat=%d depth=%" PRId64,
+                       q.record_timeline, q.record_partition_graphs,
+                       q.store_errors_in_response_body, q.create_worker_session_called, q.leat,
+                       q.leat_call_depth);
     CHECK(!q.session_handle);
     leat_run_graph_request_release(&q);
     return s;
@@ -203,7 +204,8 @@ static void sample_run_graph_request(leat_outgoing *o)
                                 .record_partition_graphs = true,
                                 .store_errors_in_response_body = true,
                                 .create_worker_session_called = true,
-                                .leat = true};
+                                .leat = true,
+                                .leat_call_depth = 7};
     leat_run_graph_request_encode(o, &q);
     put_named(o, RUN_GRAPH_REQUEST_SEND, "x:0", floats(2, 3));
     put_named(o, RUN_GRAPH_REQUEST_SEND, "y:0", floats(30, 30)); /* sent by reference */
@@ -332,8 +334,8 @@ static const codec codecs[] = {
      sample_run_graph_request,
      show_run_graph_request,
      "graph=graph step=9218247941278745377 x:0=" SMALL " y:0=" LARGE
-     " recv=a recv=b timeline=1 graphs=1 errors=1 called=1 leat=1",
-     "graph=NULL step=0 timeline=0 graphs=0 errors=0 called=0 leat=0",
+     " recv=a recv=b timeline=1 graphs=1 errors=1 called=1 leat=1 depth=7",
+     "graph=NULL step=0 timeline=0 graphs=0 errors=0 called=0 leat=0 depth=0",
      {{"graph_handle", RUN_GRAPH_REQUEST_GRAPH_HANDLE, 'T'},
       {"step_id", RUN_GRAPH_REQUEST_STEP_ID, 'N'},
       {"send", RUN_GRAPH_REQUEST_SEND, 'P'},
@@ -342,6 +344,7 @@ static const codec codecs[] = {
       {"session_handle", RUN_GRAPH_REQUEST_SESSION_HANDLE, '-'},
       {"store_errors_in_response_body", RUN_GRAPH_REQUEST_STORE_ERRORS_IN_RESPONSE_BODY, 'N'},
       {"create_worker_session_called", RUN_GRAPH_REQUEST_CREATE_WORKER_SESSION_CALLED, 'N'},
+      {"leat_call_depth", RUN_GRAPH_REQUEST_LEAT_CALL_DEPTH, 'N'},
       {"leat", RUN_GRAPH_REQUEST_LEAT, 'N'}}},
     {"RunGraphResponse",
      &leat__run_graph_response__descriptor,

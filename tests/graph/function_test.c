@@ -64,7 +64,7 @@ static void inlined(void)
     leat_graph *g = with_functions();
     leat_out x = input(g), y = leat_op(g, "Outer", leat_in(x), leat_name("call"));
     CHECK_OK(leat_graph_status(g));
-    CHECK_OK(leat_functions_inline(g, false, false));
+    CHECK_OK(leat_functions_inline(g, LEAT_INLINE_ALL, false));
     CHECK_STR(leat_node_op(y.node), "IdentityN");
     CHECK_STR(leat_node_name(leat_node_input(y.node, 0).node), "call/Mul");
     leat_node *mul = leat_graph_find(g, "call/ScaledSum/Mul");
@@ -86,7 +86,7 @@ static void side_effects(void)
     leat_out call = leat_op(g, "CountUp", leat_in(v), leat_in(leat_scalar(g, LEAT_FLOAT, 1)),
                             leat_after(first), leat_name("call"));
     CHECK_OK(leat_graph_status(g));
-    CHECK_OK(leat_functions_inline(g, false, false));
+    CHECK_OK(leat_functions_inline(g, LEAT_INLINE_ALL, false));
     CHECK_STR(leat_node_op(call.node), "NoOp");
     leat_node *add = leat_graph_find(g, "call/add");
     bool waits = false;
@@ -168,7 +168,7 @@ static void endless(void)
     leat_function_define(g, "Endless", calls_itself, NULL, 1, LEAT_FLOAT);
     leat_out y = leat_op(g, "Endless", leat_in(input(g)));
     CHECK_OK(leat_graph_status(g));
-    CHECK_OK(leat_functions_inline(g, false, false));
+    CHECK_OK(leat_functions_inline(g, LEAT_INLINE_ALL, false));
     CHECK_STR(leat_node_op(y.node), "IdentityN");
     CHECK_STR(leat_node_op(leat_node_input(y.node, 0).node), "PartitionedCall");
     CHECK_INT(count(g, "PartitionedCall"), 1);
@@ -196,7 +196,7 @@ static void too_deep(void)
     }
     leat_op(g, names[N], leat_in(input(g)));
     CHECK_OK(leat_graph_status(g));
-    CHECK_OK(leat_functions_inline(g, false, false));
+    CHECK_OK(leat_functions_inline(g, LEAT_INLINE_ALL, false));
     CHECK_INT(count(g, "PartitionedCall"), 1);
     for (int i = 0; i <= N; i++)
         CHECK_INT(count(g, names[i]), 0);
@@ -218,7 +218,7 @@ static void gradient(void)
     CHECK_STR(leat_node_op(d.value.node), "SymbolicGradient");
     CHECK_STR(leat_node_func(d.value.node, "f"), "Outer");
     CHECK_INT(leat_node_inputs(d.value.node), 2);
-    CHECK_OK(leat_functions_inline(g, false, false));
+    CHECK_OK(leat_functions_inline(g, LEAT_INLINE_ALL, false));
     CHECK_INT(count(g, "SymbolicGradient") + count(g, "Outer") + count(g, "ScaledSum"), 0);
     leat_graph_free(g);
 }
@@ -235,7 +235,7 @@ static void there_and_back(void)
     CHECK(na == nb && memcmp(a, b, na) == 0);
     /* once more: the functions are there already, and the same */
     CHECK_OK(leat_graph_from_binary(h, a, na, "again"));
-    CHECK_OK(leat_functions_inline(h, false, false));
+    CHECK_OK(leat_functions_inline(h, LEAT_INLINE_ALL, false));
     CHECK(leat_graph_find(h, "again/call/ScaledSum/Mul"));
     free(a);
     free(b);
@@ -268,7 +268,7 @@ static void lists(void)
                 leat_name("call"));
     CHECK_OK(leat_graph_status(g));
     CHECK_INT(leat_node_outputs(y.node), 4);
-    CHECK_OK(leat_functions_inline(g, false, false));
+    CHECK_OK(leat_functions_inline(g, LEAT_INLINE_ALL, false));
     CHECK_STR(leat_node_name(leat_node_input(y.node, 0).node), "call/one");
     CHECK_INT(leat_node_input(y.node, 3).index, 2);
     leat_shape s = leat_out_shape(y);
@@ -284,7 +284,7 @@ static void bad_call(const char *text, const char *words)
     leat_graph *g = leat_graph_new();
     leat_status s = leat_graph_from_text(g, text, "");
     if (!s)
-        s = leat_functions_inline(g, false, false);
+        s = leat_functions_inline(g, LEAT_INLINE_ALL, false);
     CHECK(s != NULL);
     if (!strstr(leat_status_message(s), words))
         printf("%s\n", leat_status_message(s));

@@ -6,6 +6,7 @@ import values
 import steps
 import training
 import flow
+import calls
 import spread
 import faults
 

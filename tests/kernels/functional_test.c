@@ -262,7 +262,8 @@ static void on_devices(void)
     CHECK_NEAR(y, 25, 0);
     CHECK_OK(run_remote("/job:localhost/replica:0/task:0/device:CPU:0", &y));
     CHECK_NEAR(y, 25, 0);
-    CHECK_ERROR(run_remote("/cpu:2", &y), NOT_FOUND, "there is no /cpu:2 among /job:localhost");
+    CHECK_ERROR(run_remote("/cpu:2", &y), NOT_FOUND,
+                "The session has no device /cpu:2 to run a function on: it has /job:localhost");
     CHECK_ERROR(run_remote("/job:ps/task:1", &y), NOT_FOUND, "[[{{node remote}}]]");
     CHECK_ERROR(run_remote("/cpu:x", &y), INVALID_ARGUMENT, "/cpu:x");
 }

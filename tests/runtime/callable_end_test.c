@@ -39,7 +39,7 @@ static void cancellation(void)
     CHECK_OK(leat_session_open(g, &s));
     CHECK_ERROR(leat_session_run_with(s, &(leat_run_options){.timeout_ms = 50}, LEAT_NO_FEED,
                                       LEAT_FETCH({y, &got}), LEAT_NO_TARGET),
-                DEADLINE_EXCEEDED, "Timed out waiting for each (TestForEach)");
+                DEADLINE_EXCEEDED, "Timed out waiting for each (TestForEach of F)");
     for (int i = 0; i < 3; i++) {
         leat_cancellation *c = leat_cancellation_new();
         pthread_t thread;

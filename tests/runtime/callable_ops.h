@@ -29,7 +29,7 @@ typedef struct one {
     int at;
 } one;
 
-static void each_ended(each *e)
+static inline void each_ended(each *e)
 {
     if (atomic_fetch_sub(&e->left, 1) != 1)
         return;
@@ -40,7 +40,7 @@ static void each_ended(each *e)
     leat_kernel_done(k, s);
 }
 
-static void one_done(void *arg, leat_status s, leat_tensor **results, int n)
+static inline void one_done(void *arg, leat_status s, leat_tensor **results, int n)
 {
     one *x = arg;
     each *e = x->all;
@@ -56,7 +56,7 @@ static void one_done(void *arg, leat_status s, leat_tensor **results, int n)
 }
 
 /* f(element, captured...) */
-static void for_each(leat_kernel *k)
+static inline void for_each(leat_kernel *k)
 {
     const leat_tensor *x = leat_kernel_in(k, 0);
     int n = (int)leat_tensor_count(x);
@@ -90,7 +90,7 @@ static void for_each(leat_kernel *k)
 
 static leat_callable *kept;
 
-static leat_status keep(leat_kernel *k)
+static inline leat_status keep(leat_kernel *k)
 {
     leat_callable *f;
     LEAT_TRY(leat_kernel_function(k, "f", 0, &f));
@@ -98,13 +98,13 @@ static leat_status keep(leat_kernel *k)
     return NULL;
 }
 
-static leat_status vector(leat_infer *c)
+static inline leat_status vector(leat_infer *c)
 {
     leat_infer_out(c, 0, leat_shape(-1));
     return NULL;
 }
 
-static void register_ops(void)
+static inline void register_ops(void)
 {
     static const leat_op_def ops[] = {{.name = "TestForEach",
                                        .inputs = "x: float, captured: Tcaptured",
@@ -127,31 +127,31 @@ static void register_ops(void)
 
 /* ---- Graphs ---- */
 
-static leat_out number(leat_graph *g, double v)
+static inline leat_out number(leat_graph *g, double v)
 {
     return leat_scalar(g, LEAT_FLOAT, v);
 }
 
-static leat_out call(leat_graph *g, const char *f, leat_out x)
+static inline leat_out call(leat_graph *g, const char *f, leat_out x)
 {
     return leat_op(g, "PartitionedCall", leat_ins(&x, 1),
                    leat_attr_types("Tout", (leat_dtype[]){LEAT_FLOAT}, 1), leat_attr_func("f", f),
                    leat_name(f));
 }
 
-static void one_result(leat_graph *g, void *arg, leat_out *outs)
+static inline void one_result(leat_graph *g, void *arg, leat_out *outs)
 {
     outs[0] = number(g, 1);
 }
 
-static void two_before(leat_graph *g, void *arg, leat_out *outs)
+static inline void two_before(leat_graph *g, void *arg, leat_out *outs)
 {
     leat_out n = *(leat_out *)arg;
     outs[0] = leat_add(call(g, "Fibonacci", leat_sub(n, number(g, 1))),
                        call(g, "Fibonacci", leat_sub(n, number(g, 2))));
 }
 
-static void fibonacci(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+static inline void fibonacci(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
 {
     leat_out n = in[0];
     leat_cond(leat_less(n, number(g, 3)), one_result, two_before, &n, out, 1);
@@ -163,7 +163,7 @@ typedef struct program {
     leat_session *s;
 } program;
 
-static program open_program(const char *name, leat_function_fn fn)
+static inline program open_program(const char *name, leat_function_fn fn)
 {
     program p = {.g = leat_graph_new()};
     leat_function_define(p.g, name, fn, NULL, 1, LEAT_FLOAT);
@@ -174,19 +174,19 @@ static program open_program(const char *name, leat_function_fn fn)
     return p;
 }
 
-static void close_program(program *p)
+static inline void close_program(program *p)
 {
     leat_session_close(p->s);
     leat_graph_free(p->g);
 }
 
-static void scaled(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+static inline void scaled(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
 {
     out[0] = leat_mul(in[0], in[1]);
 }
 
 /* Function "F" with a captured tensor of this dtype, for each of 0 .. n - 1. */
-static leat_out each_of(leat_graph *g, int n, leat_function_fn fn, leat_out captured)
+static inline leat_out each_of(leat_graph *g, int n, leat_function_fn fn, leat_out captured)
 {
     leat_function_define(g, "F", fn, NULL, 1, LEAT_FLOAT,
                          leat_dtype_base(leat_out_dtype(captured)));

@@ -48,7 +48,8 @@ typedef struct leat_run_graph_request {
     bool record_timeline, record_partition_graphs; /* exec_opts */
     bool store_errors_in_response_body;
     bool create_worker_session_called;
-    bool leat; /* the master is Leat's: a step that ends well needs no CleanupGraph */
+    bool leat;               /* the master is Leat's: a step that ends well needs no CleanupGraph */
+    int64_t leat_call_depth; /* calls of functions that the step is inside of */
 } leat_run_graph_request;
 void leat_run_graph_request_encode(leat_outgoing *o, const leat_run_graph_request *q);
 leat_status leat_run_graph_request_decode(const leat_incoming *in,

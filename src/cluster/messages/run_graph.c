@@ -25,6 +25,7 @@ void leat_run_graph_request_encode(leat_outgoing *o, const leat_run_graph_reques
     leat_put_int(b, RUN_GRAPH_REQUEST_CREATE_WORKER_SESSION_CALLED,
                  q->create_worker_session_called);
     leat_put_int(b, RUN_GRAPH_REQUEST_LEAT, q->leat);
+    leat_put_int(b, RUN_GRAPH_REQUEST_LEAT_CALL_DEPTH, q->leat_call_depth);
 }
 
 static leat_status read_exec_opts(leat_run_graph_request *q, const leat_wire_field *f)
@@ -59,6 +60,8 @@ static leat_status read_request_field(void *message, const leat_wire_field *f)
         return leat_get_bool(f, &q->create_worker_session_called);
     case RUN_GRAPH_REQUEST_LEAT:
         return leat_get_bool(f, &q->leat);
+    case RUN_GRAPH_REQUEST_LEAT_CALL_DEPTH:
+        return leat_get_int(f, &q->leat_call_depth);
     }
     return NULL;
 }

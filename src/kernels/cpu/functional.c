@@ -63,7 +63,7 @@ static void gradient_run(leat_kernel *k)
     leat_callable *f = NULL;
     leat_status s =
         leat_callables_get(leat_kernel_callables(k), leat_node_attr(leat_kernel_node(k), "f")->func,
-                           true, leat_kernel_device(k), &f);
+                           true, leat_kernel_device(k)->name, &f);
     call(k, s, f, 0);
 }
 
@@ -113,7 +113,7 @@ static void case_run(leat_kernel *k)
 
 /* ---- On another device ---- */
 
-static leat_status find_target(leat_kernel *k, leat_device **out)
+static leat_status find_target(leat_kernel *k, const char **out)
 {
     const leat_tensor *t = leat_kernel_in(k, 0);
     LEAT_REQUIRE(t->count == 1, INVALID_ARGUMENT, "target must be one string, not of shape %s",
@@ -125,7 +125,7 @@ static leat_status find_target(leat_kernel *k, leat_device **out)
 static void remote_run(leat_kernel *k)
 {
     leat_callable *f = NULL;
-    leat_device *device = NULL;
+    const char *device = NULL;
     leat_status s = find_target(k, &device);
     if (!s)
         s = leat_callables_get(leat_kernel_callables(k),
