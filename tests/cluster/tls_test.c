@@ -128,7 +128,7 @@ static void check_accepted(leat_security client, leat_security server)
     security = &client;
     CHECK_OK(open_by(&offer, &c));
     CHECK(leat_channel_state(c) == LEAT_LINK_LIVES);
-    CHECK_OK(echo_ask(c, "/test/Echo", "hello", reply, sizeof reply, NULL));
+    CHECK_OK(echo_call(c, "/test/Echo", "hello", reply, sizeof reply, NULL));
     leat_channel_free(c);
     transport->stop(listener, in_ms(500));
     security = &mutual;
