@@ -2,31 +2,22 @@
  * cluster, a client that is killed, a task that is stopped, a task that was started again. */
 #include "test.h"
 
-#include <arpa/inet.h>
 #include <leat/leat.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* An address of this machine that is free now. */
-static void free_address(char out[32])
-{
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof(a);
-    int s = socket(AF_INET, SOCK_STREAM, 0);
-    CHECK(bind(s, (struct sockaddr *)&a, n) == 0 && getsockname(s, (struct sockaddr *)&a, &n) == 0);
-    snprintf(out, 32, "127.0.0.1:%d", ntohs(a.sin_port));
-    close(s);
-}
+#include "port.h"
 
 static leat_cluster *ps_and_worker(void)
 {
     leat_cluster *c = leat_cluster_new();
-    char address[32];
-    free_address(address);
-    CHECK_OK(leat_cluster_add(c, "ps", address));
-    free_address(address);
-    CHECK_OK(leat_cluster_add(c, "worker", address));
+    const char *jobs[] = {"ps", "worker"};
+    for (int i = 0; i < 2; i++) {
+        char address[32];
+        snprintf(address, sizeof(address), "127.0.0.1:%d", free_port());
+        CHECK_OK(leat_cluster_add(c, jobs[i], address));
+    }
     return c;
 }
 
