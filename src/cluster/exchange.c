@@ -309,10 +309,9 @@ static void serving_end(serving *s)
         status = s->many ? put_many(&o, s) : put_one(&o, &s->v[0]);
     if (!status)
         status = check_size(s, &o);
-    bool ok = !status;
-    leat_server_call_reply(s->call, status, &o);
-    for (int i = 0; i < s->n && ok; i++)
+    for (int i = 0; i < s->n && !status; i++)
         leat_exchange_close(s->x); /* the exchange keeps one tensor less for others */
+    leat_server_call_reply(s->call, status, &o); /* after this, x->all may be freed */
     for (int i = 0; i < s->n; i++)
         leat_tensor_unref(s->v[i].tensor);
     leat_exchange_unref(s->x);

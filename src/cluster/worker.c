@@ -54,6 +54,7 @@ leat_status leat_worker_new(const char *job, int task, const leat_server_options
     w->peers = peers;
     w->exchanges = leat_exchanges_new(w->task, w->devices.v, w->devices.n, peers);
     pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->no_runs, NULL);
     *out = w;
     return NULL;
 }
@@ -62,6 +63,7 @@ void leat_worker_free(leat_worker *w)
 {
     if (!w)
         return;
+    leat_worker_await_runs(w);
     for (;;) {
         size_t i = 0;
         const char *key;
@@ -77,6 +79,7 @@ void leat_worker_free(leat_worker *w)
     leat_map_release(&w->graphs);
     leat_devices_close(&w->devices);
     pthread_mutex_destroy(&w->lock);
+    pthread_cond_destroy(&w->no_runs);
     free(w);
 }
 

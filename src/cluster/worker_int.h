@@ -40,6 +40,8 @@ struct leat_worker {
     leat_map graphs;      /* handle -> leat_registered */
     uint64_t next_handle;
     struct leat_running *running; /* steps, linked */
+    int runs;                     /* calls of RunGraph that use the worker, if only to end */
+    pthread_cond_t no_runs;       /* `runs` has become 0 */
     bool stopping;
 };
 
@@ -55,5 +57,8 @@ leat_status leat_worker_session_far(leat_worker *w, leat_worker_session *s,
 leat_status leat_worker_find_graph(leat_worker *w, const char *handle,
                                    leat_registered **out) LEAT_MUST_CHECK;
 void leat_worker_run_graph(leat_worker *w, leat_server_call *a, const leat_incoming *in);
+/* Returns when no call of RunGraph uses the worker any more. A listener that has stopped has waited
+ * for replies only, and a run frees what it holds after its reply. */
+void leat_worker_await_runs(leat_worker *w);
 
 #endif

@@ -29,6 +29,7 @@ static void running_unref(leat_running *r)
 {
     if (atomic_fetch_sub(&r->refs, 1) != 1)
         return;
+    leat_worker *w = r->worker;
     if (r->step)
         leat_step_free(r->step);
     leat_run_graph_request_release(&r->request);
@@ -38,6 +39,10 @@ static void running_unref(leat_running *r)
         leat_registered_unref(r->graph);
     leat_trace_free(r->trace);
     free(r);
+    pthread_mutex_lock(&w->lock);
+    if (--w->runs == 0)
+        pthread_cond_broadcast(&w->no_runs);
+    pthread_mutex_unlock(&w->lock);
 }
 
 /* ---- The answer ---- */
@@ -181,6 +186,9 @@ void leat_worker_run_graph(leat_worker *w, leat_server_call *a, const leat_incom
     atomic_init(&r->refs, 1);
     r->worker = w;
     r->call = a;
+    pthread_mutex_lock(&w->lock);
+    w->runs++;
+    pthread_mutex_unlock(&w->lock);
     leat_status s = leat_run_graph_request_decode(in, &r->request);
     if (!s)
         s = prepare(r);
@@ -214,6 +222,14 @@ void leat_worker_stop(leat_worker *w, leat_status why)
     }
     pthread_mutex_unlock(&w->lock);
     leat_exchange_drop_all(w->exchanges, why);
+}
+
+void leat_worker_await_runs(leat_worker *w)
+{
+    pthread_mutex_lock(&w->lock);
+    while (w->runs)
+        pthread_cond_wait(&w->no_runs, &w->lock);
+    pthread_mutex_unlock(&w->lock);
 }
 
 bool leat_worker_idle(leat_worker *w)

@@ -5,14 +5,13 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "port.h"
 #include "test.h"
 
 static char output[1 << 16]; /* output of the last command, including standard error */
@@ -96,17 +95,6 @@ __attribute__((unused)) static void expect(const char *what, int got, int code, 
         test_failures++;
         printf("%s: more than one line:\n%s", what, output);
     }
-}
-
-__attribute__((unused)) static int free_port(void)
-{
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t size = sizeof(a);
-    CHECK(bind(fd, (struct sockaddr *)&a, size) == 0);
-    CHECK(getsockname(fd, (struct sockaddr *)&a, &size) == 0);
-    close(fd);
-    return ntohs(a.sin_port);
 }
 
 #endif

@@ -2,31 +2,22 @@
  * cluster, a client that is killed, a task that is stopped, a task that was started again. */
 #include "test.h"
 
-#include <arpa/inet.h>
 #include <leat/leat.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* An address of this machine that is free now. */
-static void free_address(char out[32])
-{
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof(a);
-    int s = socket(AF_INET, SOCK_STREAM, 0);
-    CHECK(bind(s, (struct sockaddr *)&a, n) == 0 && getsockname(s, (struct sockaddr *)&a, &n) == 0);
-    snprintf(out, 32, "127.0.0.1:%d", ntohs(a.sin_port));
-    close(s);
-}
+#include "port.h"
 
 static leat_cluster *ps_and_worker(void)
 {
     leat_cluster *c = leat_cluster_new();
-    char address[32];
-    free_address(address);
-    CHECK_OK(leat_cluster_add(c, "ps", address));
-    free_address(address);
-    CHECK_OK(leat_cluster_add(c, "worker", address));
+    const char *jobs[] = {"ps", "worker"};
+    for (int i = 0; i < 2; i++) {
+        char address[32];
+        snprintf(address, sizeof(address), "127.0.0.1:%d", free_port());
+        CHECK_OK(leat_cluster_add(c, jobs[i], address));
+    }
     return c;
 }
 
@@ -119,38 +110,44 @@ static void wrong_spec(void)
     leat_cluster_free(other);
 }
 
-/* A client that waits for an empty queue is killed. Its step ends: an element that is enqueued
- * later goes to another step. */
+static double size_of(leat_session *s, leat_out size)
+{
+    leat_tensor *v = NULL;
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({size, &v}), LEAT_NO_TARGET));
+    double n = leat_tensor_at(v, 0);
+    leat_tensor_unref(v);
+    return n;
+}
+
+/* A client waits for two elements of a queue that has one, and is killed. Its step ends, and the
+ * element is there for others. */
 static void client_vanishes(void)
 {
     leat_cluster *c = ps_and_worker();
     pid_t ps = spawn(c, "ps"), worker = spawn(c, "worker");
     model m = make_model();
-    leat_out q, take, put;
+    leat_out q, take, take2, put, size;
     leat_with_device(m.g, "/job:ps/task:0")
     {
         q = leat_fifo_queue(m.g, 10, LEAT_COMPONENTS({LEAT_FLOAT, leat_shape()}),
                             .shared_name = "q");
         take = leat_dequeue(q);
+        take2 = leat_dequeue_many(q, 2);
+        size = leat_queue_size(q);
         put = leat_enqueue(q, leat_scalar(m.g, LEAT_FLOAT, 7));
     }
-    int pipes[2];
-    CHECK(pipe(pipes) == 0);
     pid_t client = fork();
     if (client == 0) {
         leat_session *s = open_on(c, &m);
-        CHECK(write(pipes[1], "x", 1) == 1);
-        leat_status_free(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(take)));
+        leat_status_free(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(take2)));
         _exit(0);
     }
-    char byte;
-    CHECK(read(pipes[0], &byte, 1) == 1);
-    usleep(200000); /* by now its step waits for the queue */
-    kill_task(client);
-    usleep(200000);
     leat_session *s = open_on(c, &m);
     leat_tensor *v = NULL;
     CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(put)));
+    CHECK_SOON(size_of(s, size) == 0); /* the client has taken it, and waits for another */
+    kill_task(client);
+    CHECK_SOON(size_of(s, size) == 1);
     CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({take, &v}), LEAT_NO_TARGET));
     CHECK(v && *(const float *)leat_tensor_data(v) == 7);
     leat_tensor_unref(v);

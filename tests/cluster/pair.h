@@ -6,19 +6,17 @@
 #include <leat/leat.h>
 
 #include "cluster/task.h"
+#include "port.h"
 #include "test.h"
 
-/* Two tasks on ports that were free a moment ago: found by servers that are started and freed
- * again. */
 static inline leat_cluster *pair_cluster(void)
 {
     leat_cluster *c = leat_cluster_new();
     const char *jobs[] = {"ps", "worker"};
     for (int i = 0; i < 2; i++) {
-        leat_server *probe;
-        CHECK_OK(leat_server_start_local(&probe));
-        CHECK_OK(leat_cluster_add(c, jobs[i], leat_server_target(probe) + strlen("grpc://")));
-        leat_server_free(probe);
+        char address[32];
+        snprintf(address, sizeof(address), "localhost:%d", free_port());
+        CHECK_OK(leat_cluster_add(c, jobs[i], address));
     }
     return c;
 }
@@ -35,23 +33,14 @@ static inline void pair_stop(pair *p)
     *p = (pair){0};
 }
 
-/* options may be NULL. If another process has taken a port meanwhile, other ports are tried. */
+/* options may be NULL. */
 static inline void pair_start(pair *p, const leat_server_options *options)
 {
-    leat_status s = NULL;
+    leat_cluster *c = pair_cluster();
     *p = (pair){0};
-    for (int i = 0; i < 20 && !p->worker; i++) {
-        leat_status_free(s);
-        leat_server_free(p->ps);
-        leat_cluster *c = pair_cluster();
-        s = leat_server_start(c, "ps", 0, options, &p->ps);
-        if (!s)
-            s = leat_server_start(c, "worker", 0, options, &p->worker);
-        leat_cluster_free(c);
-        if (s && leat_status_code(s) != LEAT_ALREADY_EXISTS)
-            break;
-    }
-    LEAT_DIE_ON_ERROR(s);
+    LEAT_DIE_ON_ERROR(leat_server_start(c, "ps", 0, options, &p->ps));
+    LEAT_DIE_ON_ERROR(leat_server_start(c, "worker", 0, options, &p->worker));
+    leat_cluster_free(c);
 }
 
 /* ---- The ps in a process of its own ---- */

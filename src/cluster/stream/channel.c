@@ -180,7 +180,7 @@ static void on_tick(leat_conn *c, int64_t now)
         fail(ch, k,
              failure(k, LEAT_DEADLINE_EXCEEDED,
                      "is connected, but did not answer in time. It is busy or stopped, or "
-                     "what was server_call for takes longer"));
+                     "the request takes longer"));
     }
     pthread_mutex_unlock(&c->lock);
     leat_watch_at(soonest);

@@ -1,0 +1,151 @@
+/* worker_test.c -- a worker that is freed as soon as the last call has its reply, as a server does
+ * that stops. AddressSanitizer sees more than the checks here do. */
+#include <inttypes.h>
+#include <leat/leat.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "cluster/messages/messages.h"
+#include "cluster/messages/methods.h"
+#include "cluster/transport_int.h"
+#include "cluster/worker_int.h"
+#include "graph/graphdef.h"
+#include "proto/wire.h"
+#include "test.h"
+
+/* A call without a transport. */
+typedef struct call {
+    leat_server_call base;
+    leat_worker *worker;
+    void (*replied)(struct call *c);
+    pthread_t thread;
+    atomic_bool freed; /* the worker */
+} call;
+
+static void reply(leat_server_call *a, leat_status s, leat_outgoing *o)
+{
+    call *c = (call *)a;
+    leat_status_free(s);
+    if (o)
+        leat_outgoing_release(o);
+    if (c->replied)
+        c->replied(c);
+}
+
+/* The caller has gone already. */
+static bool on_cancel(leat_server_call *a, void (*fn)(void *arg), void *arg)
+{
+    return false;
+}
+
+static const leat_server_call_ops ops = {.reply = reply, .on_cancel = on_cancel};
+
+static void serve(call *c, const char *method, leat_strbuf *text)
+{
+    leat_slice slice = {(const uint8_t *)text->s, text->n};
+    leat_incoming in = {&slice, 1, text->n, NULL};
+    CHECK(leat_worker_serve(c->worker, &c->base, method, &in));
+    leat_strbuf_release(text);
+}
+
+static leat_worker *start_worker(void)
+{
+    leat_worker *w = NULL;
+    CHECK_OK(leat_worker_new("ps", 0, &(leat_server_options){0}, NULL, &w));
+    return w;
+}
+
+/* ---- RunGraph ---- */
+
+/* The handle of a graph that the worker has registered. */
+static const char *register_graph(leat_worker *w)
+{
+    leat_worker_session *session;
+    CHECK_OK(leat_worker_session_open(w, "session", false, &session));
+    leat_graph *g = leat_graph_new();
+    leat_scalar(g, LEAT_FLOAT, 1);
+    Leat__RegisterGraphRequest q = LEAT__REGISTER_GRAPH_REQUEST__INIT;
+    q.session_handle = (char *)"session";
+    q.create_worker_session_called = true;
+    CHECK_OK(leat_graph_to_proto(g, &q.graph_def));
+    leat_strbuf text = {0};
+    CHECK_OK(leat_proto_pack(&q, &text));
+    leat_proto_free(q.graph_def);
+    leat_graph_free(g);
+    serve(&(call){.base = {&ops}, .worker = w}, LEAT_METHOD_REGISTER_GRAPH, &text);
+    size_t i = 0;
+    const char *handle = "";
+    void *graph;
+    CHECK(leat_map_next(&w->graphs, &i, &handle, &graph));
+    return handle;
+}
+
+static void *free_main(void *arg)
+{
+    call *c = arg;
+    leat_worker_free(c->worker);
+    atomic_store(&c->freed, true);
+    return NULL;
+}
+
+static void free_elsewhere(call *c)
+{
+    pthread_create(&c->thread, NULL, free_main, c);
+    for (int i = 0; i < 50 && !atomic_load(&c->freed); i++)
+        usleep(1000);
+    CHECK(!atomic_load(&c->freed));
+}
+
+/* A step that its master gave up forgets its exchange after the reply: the worker waits for it. */
+static void freed_after_a_run(void)
+{
+    leat_worker *w = start_worker();
+    leat_run_graph_request q = {.graph_handle = (char *)register_graph(w),
+                                .session_handle = (char *)"session",
+                                .step_id = 7,
+                                .leat = true};
+    leat_outgoing o = {0};
+    leat_run_graph_request_encode(&o, &q);
+    call c = {.base = {&ops}, .worker = w, .replied = free_elsewhere};
+    serve(&c, LEAT_METHOD_RUN_GRAPH, &o.text);
+    pthread_join(c.thread, NULL);
+    CHECK(atomic_load(&c.freed));
+}
+
+/* ---- RecvTensor ---- */
+
+static void free_here(call *c)
+{
+    leat_worker_free(c->worker);
+    atomic_store(&c->freed, true);
+}
+
+/* The last tensor of a step that has ended: what comes after the reply needs no worker. */
+static void freed_after_a_tensor(void)
+{
+    enum { STEP = 7 };
+    leat_worker *w = start_worker();
+    int n;
+    const leat_device *d = leat_worker_devices(w, &n)[0];
+    char key[400];
+    snprintf(key, sizeof(key), "%s;%016" PRIx64 ";/job:worker/replica:0/task:0/device:CPU:0;x;0:0",
+             d->name, d->incarnation);
+    leat_exchange *x = leat_exchange_get(leat_worker_exchanges(w), STEP);
+    leat_rendezvous *r = leat_exchange_claim(x);
+    const leat_rendezvous_key k = leat_rendezvous_key_of(key);
+    CHECK_OK(r->ops->send(r, &k, leat_scalar_float(2), false));
+    leat_exchange_close(x);
+    leat_exchange_unref(x);
+    leat_outgoing o = {0};
+    leat_recv_tensor_request_encode(&o, &(leat_recv_tensor_request){.step_id = STEP});
+    leat_recv_tensor_request_add_key(&o, key);
+    call c = {.base = {&ops}, .worker = w, .replied = free_here};
+    serve(&c, LEAT_METHOD_RECV_TENSOR, &o.text);
+    CHECK(atomic_load(&c.freed));
+}
+
+int main(int argc, char **argv)
+{
+    return RUN(argc, argv, {"freed_after_a_run", freed_after_a_run},
+               {"freed_after_a_tensor", freed_after_a_tensor});
+}
