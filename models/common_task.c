@@ -94,6 +94,16 @@ leat_status task_find(const char *program, const task_flags *f, task *t)
 
 /* ---- Start and end. SIGUSR1 is sent by this process to its signal thread, to end that. ---- */
 
+enum { LAST_SECONDS = 5 }; /* after the grace: for what was cancelled to end */
+
+/* What does not end by itself, such as a kernel in a loop, does not keep the process. */
+static void end_now(int sig)
+{
+    static const char text[] = "something under way did not end in time: it is given up, and the "
+                               "process ends\n";
+    _exit(write(STDERR_FILENO, text, sizeof(text) - 1) < 0 ? 2 : 1);
+}
+
 static void *wait_for_signal(void *arg)
 {
     task *t = arg;
@@ -109,6 +119,8 @@ static void *wait_for_signal(void *arg)
     pthread_sigmask(SIG_UNBLOCK, &again, NULL);
     leat_cancel_runs(t->stop);
     if (t->server && strcmp(t->job, "ps") == 0) {
+        signal(SIGALRM, end_now);
+        alarm((unsigned)t->grace_s + LAST_SECONDS);
         leat_server_stop(t->server, t->grace_s * 1000);
         return NULL;
     }

@@ -165,20 +165,21 @@ LEAT_API void leat_infer_out(leat_infer *c, int i, leat_shape s);
 LEAT_API bool leat_infer_in_handle(leat_infer *c, int i, leat_dtype *t, leat_shape *s);
 LEAT_API void leat_infer_out_handle(leat_infer *c, int i, leat_dtype t, leat_shape s);
 /* Error: "Shape must be rank 2 but is rank 1". An input of unknown rank gets unknown dimensions. */
-LEAT_API leat_status leat_infer_rank(leat_infer *c, int i, int rank, leat_shape *out) LEAT_MUST_CHECK;
-LEAT_API leat_status leat_infer_rank_at_least(leat_infer *c, int i, int rank, leat_shape *out)
-    LEAT_MUST_CHECK;
+LEAT_API leat_status leat_infer_rank(leat_infer *c, int i, int rank,
+                                     leat_shape *out) LEAT_MUST_CHECK;
+LEAT_API leat_status leat_infer_rank_at_least(leat_infer *c, int i, int rank,
+                                              leat_shape *out) LEAT_MUST_CHECK;
 /* Error: "Dimensions must be equal, but are 3 and 4". -1 is equal to any size. */
 LEAT_API leat_status leat_dim_merge(int64_t a, int64_t b, int64_t *out) LEAT_MUST_CHECK;
-LEAT_API leat_status leat_shape_merge(const leat_shape *a, const leat_shape *b, leat_shape *out)
-    LEAT_MUST_CHECK;
-LEAT_API leat_status leat_shape_broadcast(const leat_shape *a, const leat_shape *b, leat_shape *out)
-    LEAT_MUST_CHECK;
+LEAT_API leat_status leat_shape_merge(const leat_shape *a, const leat_shape *b,
+                                      leat_shape *out) LEAT_MUST_CHECK;
+LEAT_API leat_status leat_shape_broadcast(const leat_shape *a, const leat_shape *b,
+                                          leat_shape *out) LEAT_MUST_CHECK;
 /* Ready-made shape functions. */
-LEAT_API leat_status leat_shape_unchanged(leat_infer *c);  /* output 0 has the shape of input 0 */
-LEAT_API leat_status leat_shape_scalar(leat_infer *c);     /* all outputs are scalars */
-LEAT_API leat_status leat_shape_any(leat_infer *c);        /* nothing is known */
-LEAT_API leat_status leat_shape_none(leat_infer *c);       /* no outputs */
+LEAT_API leat_status leat_shape_unchanged(leat_infer *c); /* output 0 has the shape of input 0 */
+LEAT_API leat_status leat_shape_scalar(leat_infer *c);    /* all outputs are scalars */
+LEAT_API leat_status leat_shape_any(leat_infer *c);       /* nothing is known */
+LEAT_API leat_status leat_shape_none(leat_infer *c);      /* no outputs */
 LEAT_API leat_status leat_shape_broadcast_binary(leat_infer *c);
 LEAT_API leat_status leat_shape_merged(leat_infer *c); /* all inputs and output 0 have one shape */
 
@@ -206,8 +207,8 @@ enum {
     LEAT_KERNEL_EXPENSIVE = 1, /* worth a thread of its own */
     /* Also serves half and bfloat16: inputs and outputs are converted to and from float. */
     LEAT_KERNEL_VIA_FLOAT = 2,
-    LEAT_KERNEL_BLOCKS = 4,    /* may wait for something outside the step */
-    LEAT_KERNEL_ROWS = 8,      /* its state is a leat_row1 or leat_row2 (leat/rows.h) */
+    LEAT_KERNEL_BLOCKS = 4, /* may wait for something outside the step */
+    LEAT_KERNEL_ROWS = 8,   /* its state is a leat_row1 or leat_row2 (leat/rows.h) */
     /* Hands its inputs on as outputs and looks at none of them, but for those that `host` names:
      * their memory may be the host's or the device's. */
     LEAT_KERNEL_ANY_MEMORY = 16
@@ -256,7 +257,10 @@ LEAT_API void leat_kernel_set(leat_kernel *k, int i, leat_tensor *t); /* output 
 LEAT_API leat_status leat_kernel_temp(leat_kernel *k, leat_dtype t, const leat_shape *shape,
                                       leat_tensor **out) LEAT_MUST_CHECK;
 /* Calls fn(arg, begin, end) on parts of [0, n), on this device's threads; unit_ns is the estimated
- * cost of one element. */
+ * cost of one element. What is left is skipped once the step was cancelled or its time is over,
+ * unless an input is a reference or a resource: the node then fails, and its outputs are not used.
+ * A kernel that goes on with what the loop has written, such as counts or indices, checks
+ * leat_kernel_cancelled first. */
 LEAT_API void leat_kernel_for(leat_kernel *k, int64_t n, double unit_ns,
                               void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
 LEAT_API bool leat_kernel_cancelled(leat_kernel *k); /* long loops check this now and then */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cluster_args.h"
 
@@ -59,11 +60,21 @@ static bool find_task(const leat_cluster *c, const char *job, int *task)
 
 /* ---- SIGTERM and SIGINT end running steps in an orderly way; a second one ends the process.
  * SIGUSR1 is sent by this process to its signal thread, to end that. ---- */
+enum { LAST_SECONDS = 5 }; /* after the grace: for what was cancelled to end */
+
 typedef struct waiter {
     sigset_t set;
     leat_server *server;
     int64_t grace_ms;
 } waiter;
+
+/* What does not end by itself, such as a kernel in a loop, does not keep the process. */
+static void end_now(int sig)
+{
+    static const char text[] = "leat server: something under way did not end in time: it is given "
+                               "up, and the process ends\n";
+    _exit(write(STDERR_FILENO, text, sizeof(text) - 1) < 0 ? 2 : 1);
+}
 
 static void *wait_for_signal(void *arg)
 {
@@ -78,6 +89,8 @@ static void *wait_for_signal(void *arg)
     sigaddset(&again, SIGINT);
     sigaddset(&again, SIGTERM);
     pthread_sigmask(SIG_UNBLOCK, &again, NULL);
+    signal(SIGALRM, end_now);
+    alarm((unsigned)(w->grace_ms / 1000) + LAST_SECONDS);
     leat_server_stop(w->server, w->grace_ms);
     return NULL;
 }
@@ -149,7 +162,8 @@ const cli_command cli_server = {
         "usage: leat server [--cluster SPEC] --job_name JOB --task_index N\n\n"
         "Answers for one task of a cluster, at the address that the cluster gives it, and says so\n"
         "in one line. Ends with exit code 0 when those who used it are gone, or by SIGTERM or\n"
-        "Ctrl-C: steps under way then have --grace seconds.\n\n" CLI_CLUSTER_USAGE
+        "Ctrl-C: steps under way then have --grace seconds, and the process ends at the\n"
+        "latest five seconds later.\n\n" CLI_CLUSTER_USAGE
         "  --job_name JOB       which task this is; also from TF_CONFIG and Slurm\n"
         "  --task_index N       (or --task_id) may be left out in a job of one\n"
         "  --devices SPEC       how many devices of which kind, as cpu:2,gpu:1; of kinds that are\n"

@@ -286,6 +286,9 @@ static void stop_parts(leat_server *s, int64_t grace_ms)
         struct timespec t = {0, 5000000};
         nanosleep(&t, NULL);
     }
+    if (!leat_worker_idle(s->worker))
+        LEAT_LOG(WARNING, "%s stops: steps that are still under way after %lld ms are aborted",
+                 leat_worker_task(s->worker), (long long)grace_ms);
     leat_worker_stop(s->worker, why);
     leat_service_close_all(s->service);
     leat_status_free(why);

@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *checked(void *p, size_t n)
+void *leat_out_of_memory(size_t n)
 {
-    if (p)
-        return p;
     fprintf(stderr, "leat: no memory for %zu bytes\n", n);
     abort();
+}
+
+static void *checked(void *p, size_t n)
+{
+    return p ? p : leat_out_of_memory(n);
 }
 
 void *leat_xmalloc(size_t n)
@@ -22,6 +25,14 @@ void *leat_xmalloc(size_t n)
 void *leat_xcalloc(size_t n, size_t size)
 {
     return checked(n && size ? calloc(n, size) : calloc(1, 1), n * size);
+}
+
+leat_status leat_try_calloc(int64_t n, size_t size, void **out)
+{
+    *out = n < 0 ? NULL : n && size ? calloc((size_t)n, size) : calloc(1, 1);
+    LEAT_REQUIRE(*out, RESOURCE_EXHAUSTED, "no memory for %lld elements of %zu bytes", (long long)n,
+                 size);
+    return NULL;
 }
 
 void *leat_xrealloc(void *p, size_t n)

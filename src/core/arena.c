@@ -32,25 +32,27 @@ void leat_arena_release(leat_arena *a)
     *a = (leat_arena){0};
 }
 
+/* NULL if there is no memory. */
 static struct leat_arena_block *block_new(size_t size)
 {
-    struct leat_arena_block *b = leat_xcalloc(1, sizeof(*b) + size);
-    b->size = size;
+    struct leat_arena_block *b = calloc(1, sizeof(*b) + size);
+    if (b)
+        b->size = size;
     return b;
 }
 
-void *leat_arena_alloc(leat_arena *a, size_t size)
+void *leat_arena_try(leat_arena *a, size_t size)
 {
-    /* The product of a count and a size has overflowed: handled as out of memory, like in
-     * leat_xmalloc. */
-    if (size > SIZE_MAX / 2)
-        return leat_xmalloc(size);
+    if (size > SIZE_MAX / 2) /* the product of a count and a size has overflowed */
+        return NULL;
     size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     if (size == 0)
         size = ALIGN;
     if (size > a->size - a->used) {
         if (a->blocks && size > FIRST_BLOCK) {
             struct leat_arena_block *own = block_new(size);
+            if (!own)
+                return NULL;
             own->next = a->blocks->next;
             a->blocks->next = own;
             return own->bytes;
@@ -59,6 +61,8 @@ void *leat_arena_alloc(leat_arena *a, size_t size)
         if (next > LARGEST_BLOCK)
             next = LARGEST_BLOCK;
         struct leat_arena_block *b = block_new(size > next ? size : next);
+        if (!b)
+            return NULL;
         b->next = a->blocks;
         a->blocks = b;
         a->used = 0;
@@ -67,6 +71,12 @@ void *leat_arena_alloc(leat_arena *a, size_t size)
     void *p = a->blocks->bytes + a->used;
     a->used += size;
     return p;
+}
+
+void *leat_arena_alloc(leat_arena *a, size_t size)
+{
+    void *p = leat_arena_try(a, size);
+    return p ? p : leat_out_of_memory(size);
 }
 
 void *leat_arena_memdup(leat_arena *a, const void *p, size_t n)

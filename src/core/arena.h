@@ -16,6 +16,8 @@ void leat_arena_release(leat_arena *a);
 /* Small allocations: 16-byte aligned, zeroed, never NULL (the process ends when memory is
  * exhausted). */
 void *leat_arena_alloc(leat_arena *a, size_t size);
+/* The same for sizes that a user, file or peer decides: NULL if there is no memory. */
+void *leat_arena_try(leat_arena *a, size_t size);
 char *leat_arena_strdup(leat_arena *a, const char *s);
 char *leat_arena_strndup(leat_arena *a, const char *s, size_t n);
 void *leat_arena_memdup(leat_arena *a, const void *p, size_t n);

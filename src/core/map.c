@@ -9,10 +9,10 @@
 #include "core/alloc.h"
 
 struct leat_map_slot {
-    char *key; /* NULL: a free slot */
-    size_t n;
-    uint64_t hash;
+    const char *key; /* NULL: a free slot */
     void *value;
+    uint32_t n;
+    uint32_t hash; /* its lower half: enough for 2^32 slots */
 };
 
 static uint64_t mix(uint64_t a, uint64_t b)
@@ -40,7 +40,7 @@ uint64_t leat_hash(const void *bytes, size_t n, uint64_t seed)
 }
 
 /* The slot that holds the key, or the free slot where it would be inserted. cap is not 0. */
-static struct leat_map_slot *find(const leat_map *m, const void *key, size_t n, uint64_t hash)
+static struct leat_map_slot *find(const leat_map *m, const void *key, size_t n, uint32_t hash)
 {
     size_t i = hash & (m->cap - 1);
     for (;; i = (i + 1) & (m->cap - 1)) {
@@ -52,7 +52,7 @@ static struct leat_map_slot *find(const leat_map *m, const void *key, size_t n, 
 
 static void grow(leat_map *m)
 {
-    leat_map bigger = {.n = m->n, .cap = m->cap ? m->cap * 2 : 16};
+    leat_map bigger = {.n = m->n, .cap = m->cap ? m->cap * 2 : 16, .borrows_keys = m->borrows_keys};
     bigger.slots = leat_new_array(struct leat_map_slot, bigger.cap);
     for (size_t i = 0; i < m->cap; i++) {
         struct leat_map_slot *s = &m->slots[i];
@@ -69,17 +69,17 @@ static void grow(leat_map *m)
 
 void leat_map_release(leat_map *m)
 {
-    for (size_t i = 0; i < m->cap; i++)
-        free(m->slots[i].key);
+    for (size_t i = 0; i < m->cap && !m->borrows_keys; i++)
+        free((char *)m->slots[i].key);
     free(m->slots);
-    *m = (leat_map){0};
+    *m = (leat_map){.borrows_keys = m->borrows_keys};
 }
 
 void *leat_map_get_n(const leat_map *m, const void *key, size_t n)
 {
     if (m->n == 0)
         return NULL;
-    struct leat_map_slot *s = find(m, key, n, leat_hash(key, n, 0));
+    struct leat_map_slot *s = find(m, key, n, (uint32_t)leat_hash(key, n, 0));
     return s->key ? s->value : NULL;
 }
 
@@ -88,19 +88,25 @@ void *leat_map_get(const leat_map *m, const char *key)
     return leat_map_get_n(m, key, strlen(key));
 }
 
+static char *copy_of(const void *key, size_t n)
+{
+    char *copy = leat_xmalloc(n + 1);
+    if (n)
+        memcpy(copy, key, n);
+    copy[n] = '\0';
+    return copy;
+}
+
 void *leat_map_put_n(leat_map *m, const void *key, size_t n, void *value)
 {
     if (m->n + 1 > m->cap - m->cap / 4)
         grow(m);
-    uint64_t hash = leat_hash(key, n, 0);
+    const uint32_t hash = (uint32_t)leat_hash(key, n, 0);
     struct leat_map_slot *s = find(m, key, n, hash);
     void *old = s->key ? s->value : NULL;
     if (!s->key) {
-        s->key = leat_xmalloc(n + 1);
-        if (n)
-            memcpy(s->key, key, n);
-        s->key[n] = '\0';
-        s->n = n;
+        s->key = m->borrows_keys ? key : copy_of(key, n);
+        s->n = (uint32_t)n;
         s->hash = hash;
         m->n++;
     }
@@ -123,11 +129,12 @@ void *leat_map_remove_n(leat_map *m, const void *key, size_t n)
     if (m->n == 0)
         return NULL;
     size_t mask = m->cap - 1;
-    struct leat_map_slot *s = find(m, key, n, leat_hash(key, n, 0));
+    struct leat_map_slot *s = find(m, key, n, (uint32_t)leat_hash(key, n, 0));
     if (!s->key)
         return NULL;
     void *value = s->value;
-    free(s->key);
+    if (!m->borrows_keys)
+        free((char *)s->key);
     m->n--;
     size_t hole = (size_t)(s - m->slots);
     for (size_t i = (hole + 1) & mask; m->slots[i].key; i = (i + 1) & mask) {

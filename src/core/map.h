@@ -1,4 +1,5 @@
-/* map.h -- a hash table from byte strings to pointers. {0} is an empty table. Not thread-safe. */
+/* map.h -- a hash table from byte strings to pointers. {0} is an empty table. Not thread-safe. Keys
+ * are shorter than 4 GB. */
 #ifndef LEAT_CORE_MAP_H
 #define LEAT_CORE_MAP_H
 
@@ -9,12 +10,14 @@
 typedef struct leat_map {
     struct leat_map_slot *slots; /* open addressing, power of two */
     size_t n, cap;
+    bool borrows_keys; /* set before the first key: keys are not copied, and outlive the table */
 } leat_map;
 
-void leat_map_release(leat_map *m); /* frees the table and its copies of the keys, not the values */
+/* Frees the table and its copies of the keys, not the values; it is empty then. */
+void leat_map_release(leat_map *m);
 void *leat_map_get(const leat_map *m, const char *key);
 void *leat_map_get_n(const leat_map *m, const void *key, size_t n);
-/* Copies the key; gives the value that it replaced, or NULL. */
+/* Copies the key, unless the table borrows keys; gives the value that it replaced, or NULL. */
 void *leat_map_put(leat_map *m, const char *key, void *value);
 void *leat_map_put_n(leat_map *m, const void *key, size_t n, void *value);
 void *leat_map_remove(leat_map *m, const char *key); /* gives the value, or NULL */

@@ -47,7 +47,9 @@ typedef struct loop {
     _Alignas(LINE) atomic_bool claimed; /* by a caller of leat_pool_for */
     void (*fn)(void *arg, int64_t begin, int64_t end);
     void *arg;
-    int64_t n, chunk; /* piece i is [i*chunk, min(n, (i+1)*chunk)) */
+    int64_t n, chunk;           /* piece i is [i*chunk, min(n, (i+1)*chunk)) */
+    int64_t slice;              /* units of a piece between two looks at stop */
+    const leat_loop_stop *stop; /* or NULL */
     int32_t pieces;
     _Alignas(LINE) atomic_int left;        /* pieces not taken yet */
     _Alignas(LINE) atomic_uint unfinished; /* pieces not done yet; futex word */

@@ -7,6 +7,7 @@
 static const double inline_ns = 10e3;     /* loops shorter than this run in the caller */
 static const double piece_ns = 4e3;       /* no piece shorter than this */
 static const int64_t wake_ns = 50 * 1000; /* waking sleepers pays from here */
+static const double slice_ns = 2e6;       /* between two looks at a loop's stop */
 enum { PIECES_A_THREAD = 4, SPIN_NS = 100 * 1000 };
 static const unsigned waiting_bit = 1u << 31; /* in unfinished: the caller sleeps */
 
@@ -22,6 +23,20 @@ static bool piece_take(loop *l, int32_t *piece)
     return true;
 }
 
+/* Calls fn on [begin, end), slice by slice, until stop says that the rest is not wanted. */
+static void slices_run(const loop *l, int64_t begin, int64_t end)
+{
+    if (!l->stop) {
+        l->fn(l->arg, begin, end);
+        return;
+    }
+    while (begin < end && !leat_loop_stopped(l->stop)) {
+        const int64_t next = end - begin > l->slice ? begin + l->slice : end;
+        l->fn(l->arg, begin, next);
+        begin = next;
+    }
+}
+
 /* Works on pieces until none is left; gives how many it did. */
 static unsigned pieces_run(loop *l)
 {
@@ -29,7 +44,7 @@ static unsigned pieces_run(loop *l)
     for (int32_t i; piece_take(l, &i); done++) {
         int64_t begin = i * l->chunk;
         int64_t end = l->n - begin > l->chunk ? begin + l->chunk : l->n;
-        l->fn(l->arg, begin, end);
+        slices_run(l, begin, end);
     }
     return done;
 }
@@ -119,20 +134,35 @@ static int64_t chunk_size(const leat_pool *p, int64_t n, double total_ns)
     return chunk > 0 ? chunk : 1;
 }
 
+/* Slices begin at multiples of 16 units, as pieces do. */
+static int64_t slice_size(double unit_ns)
+{
+    const double units = slice_ns / (unit_ns > 0.001 ? unit_ns : 0.001);
+    return units < 64 ? (units < 1 ? 1 : (int64_t)units) : (int64_t)units / 16 * 16;
+}
+
 void leat_pool_for(leat_pool *p, int64_t n, double unit_ns,
                    void (*fn)(void *arg, int64_t begin, int64_t end), void *arg)
+{
+    leat_pool_for_until(p, n, unit_ns, fn, arg, NULL);
+}
+
+void leat_pool_for_until(leat_pool *p, int64_t n, double unit_ns,
+                         void (*fn)(void *arg, int64_t begin, int64_t end), void *arg,
+                         const leat_loop_stop *stop)
 {
     if (n <= 0)
         return;
     double total_ns = (double)n * unit_ns;
-    if (!p || p->size == 0 || n == 1 || !(total_ns >= inline_ns)) {
+    if (n == 1 || !(total_ns >= inline_ns)) {
         fn(arg, 0, n);
         return;
     }
-    int64_t chunk = chunk_size(p, n, total_ns);
+    const int64_t slice = slice_size(unit_ns),
+                  chunk = p && p->size ? chunk_size(p, n, total_ns) : n;
     loop *l = chunk < n ? loop_claim(p) : NULL;
     if (!l) {
-        fn(arg, 0, n);
+        slices_run(&(loop){.fn = fn, .arg = arg, .slice = slice, .stop = stop}, 0, n);
         return;
     }
     int32_t pieces = (int32_t)((n - 1) / chunk + 1);
@@ -140,6 +170,8 @@ void leat_pool_for(leat_pool *p, int64_t n, double unit_ns,
     l->arg = arg;
     l->n = n;
     l->chunk = chunk;
+    l->slice = slice;
+    l->stop = stop;
     l->pieces = pieces;
     atomic_store_explicit(&l->unfinished, (unsigned)pieces, memory_order_relaxed);
     atomic_store_explicit(&l->left, pieces, memory_order_release);

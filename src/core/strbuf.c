@@ -7,15 +7,27 @@
 
 #include "core/alloc.h"
 
-static void reserve(leat_strbuf *b, size_t more)
+/* False if there is no memory for so much more. */
+static bool reserve(leat_strbuf *b, size_t more)
 {
+    if (b->lacking)
+        return false;
     if (more < b->cap - b->n)
-        return;
+        return true;
+    const size_t least = b->n + more + 1;
     size_t cap = b->cap ? b->cap * 2 : 64;
-    if (cap < b->n + more + 1)
-        cap = b->n + more + 1;
-    b->s = leat_xrealloc(b->s, cap);
+    if (cap < least)
+        cap = least;
+    char *s = least > more ? realloc(b->s, cap) : NULL;
+    if (!s && least > more)
+        s = realloc(b->s, cap = least);
+    if (!s) {
+        b->lacking = least;
+        return false;
+    }
+    b->s = s;
     b->cap = cap;
+    return true;
 }
 
 void leat_strbuf_release(leat_strbuf *b)
@@ -26,14 +38,15 @@ void leat_strbuf_release(leat_strbuf *b)
 
 void leat_strbuf_clear(leat_strbuf *b)
 {
-    b->n = 0;
+    b->n = b->lacking = 0;
     if (b->s)
         b->s[0] = '\0';
 }
 
 void leat_strbuf_add(leat_strbuf *b, const void *bytes, size_t n)
 {
-    reserve(b, n);
+    if (!reserve(b, n))
+        return;
     if (n)
         memcpy(b->s + b->n, bytes, n);
     b->n += n;
@@ -53,15 +66,15 @@ void leat_strbuf_putc(leat_strbuf *b, char c)
 void leat_strbuf_vprintf(leat_strbuf *b, const char *fmt, va_list ap)
 {
     va_list again;
+    if (!reserve(b, 0))
+        return;
     va_copy(again, ap);
-    reserve(b, 0);
     size_t room = b->cap - b->n;
     int n = vsnprintf(b->s + b->n, room, fmt, ap);
-    if (n >= 0 && (size_t)n >= room) {
-        reserve(b, (size_t)n);
+    const bool fits = n < 0 || reserve(b, (size_t)n);
+    if (fits && n >= 0 && (size_t)n >= room)
         vsnprintf(b->s + b->n, b->cap - b->n, fmt, again);
-    }
-    if (n > 0)
+    if (fits && n > 0)
         b->n += (size_t)n;
     b->s[b->n] = '\0';
     va_end(again);
@@ -78,6 +91,13 @@ void leat_strbuf_printf(leat_strbuf *b, const char *fmt, ...)
 const char *leat_strbuf_text(const leat_strbuf *b)
 {
     return b->s ? b->s : "";
+}
+
+leat_status leat_strbuf_check(const leat_strbuf *b)
+{
+    LEAT_REQUIRE(!b->lacking, RESOURCE_EXHAUSTED, "no memory for a string of %zu bytes",
+                 b->lacking);
+    return NULL;
 }
 
 char *leat_strbuf_take(leat_strbuf *b)

@@ -26,6 +26,22 @@ void leat_pool_submit_blocking(leat_pool *p, void (*fn)(void *arg), void *arg);
 void leat_pool_for(leat_pool *p, int64_t n, double unit_ns,
                    void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
 
+/* Whether the rest of a loop is not wanted any more: called from all threads at work on it, about
+ * every few milliseconds. */
+typedef struct leat_loop_stop {
+    bool (*fn)(void *arg);
+    void *arg;
+} leat_loop_stop;
+static inline bool leat_loop_stopped(const leat_loop_stop *s)
+{
+    return s && s->fn(s->arg);
+}
+/* The same as leat_pool_for, except that what is left is skipped once stop says so. stop may be
+ * NULL. */
+void leat_pool_for_until(leat_pool *p, int64_t n, double unit_ns,
+                         void (*fn)(void *arg, int64_t begin, int64_t end), void *arg,
+                         const leat_loop_stop *stop);
+
 /* One waiter, one event: spins, then sleeps. Used by whoever waits for a step to end. */
 typedef struct leat_event {
     int32_t state; /* futex word: 0 not set, 1 set, 2 a sleeper waits */

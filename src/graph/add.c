@@ -235,8 +235,12 @@ static leat_status type_outputs(const making *m, leat_node *n)
                      m->op->def->name, (long long)n);
         total += n;
     }
-    n->out_types = leat_arena_array(&m->g->arena, leat_dtype, total);
-    n->out_shapes = leat_arena_array(&m->g->arena, leat_shape, total);
+    const size_t bytes = (sizeof(leat_shape) + sizeof(leat_dtype)) * (size_t)total;
+    n->out_shapes = leat_arena_try(&m->g->arena, bytes);
+    LEAT_REQUIRE(n->out_shapes, RESOURCE_EXHAUSTED,
+                 "Node '%s' ('%s' Op): no memory for %zu bytes, of %lld outputs",
+                 m->spec->name ? m->spec->name : "", m->op->def->name, bytes, (long long)total);
+    n->out_types = (leat_dtype *)(n->out_shapes + total);
     for (int a = 0; a < m->op->n_out; a++) {
         const leat_arg_info *arg = &m->op->out[a];
         for (int i = 0, k = output_length(m, arg); i < k; i++) {
@@ -256,7 +260,7 @@ static void copy_attrs(const making *m, leat_node *n)
     leat_arena *arena = &m->g->arena;
     n->attrs = leat_arena_array(arena, leat_attr, m->op->n_attrs + m->spec->n_attrs);
     for (int i = 0; i < m->op->n_attrs; i++)
-        n->attrs[n->n_attrs++] = leat_attr_copy(arena, &m->attrs[i]);
+        n->attrs[n->n_attrs++] = leat_attr_copy_of(arena, m->op, i, &m->attrs[i]);
     for (int i = 0; i < m->spec->n_attrs; i++)
         if (leat_op_attr_index(m->op, m->spec->attrs[i].name) < 0)
             n->attrs[n->n_attrs++] = leat_attr_copy(arena, &m->spec->attrs[i]);
@@ -304,9 +308,10 @@ static leat_status fill_node(making *m, leat_node *n)
     LEAT_TRY(type_outputs(m, n));
     n->in = leat_arena_memdup(arena, s->in, sizeof(*s->in) * (size_t)s->n_in);
     n->n_in = s->n_in;
+    leat_control_adder controls = leat_control_adder_of(n);
     for (int i = 0; i < s->n_controls; i++)
-        leat_node_add_control(n, s->controls[i]);
-    n->device = s->device && s->device[0] ? leat_arena_strdup(arena, s->device) : "";
+        leat_control_adder_add(&controls, s->controls[i]);
+    n->device = leat_graph_device(m->g, s->device);
     LEAT_TRY(name_node(m, n));
     copy_attrs(m, n);
     if (s->exact_name)
@@ -366,16 +371,41 @@ leat_status leat_graph_add(leat_graph *g, const leat_node_spec *spec, leat_node 
     return NULL;
 }
 
+static void push_control(leat_node *n, leat_node *before)
+{
+    if (n->n_controls == n->cap_controls) {
+        int cap = n->cap_controls ? 2 * n->cap_controls : 2;
+        leat_node **c = leat_arena_array(&n->graph->arena, leat_node *, cap);
+        if (n->n_controls)
+            memcpy(c, n->controls, sizeof(*c) * (size_t)n->n_controls);
+        n->controls = c;
+        n->cap_controls = cap;
+    }
+    n->controls[n->n_controls++] = before;
+}
+
 void leat_node_add_control(leat_node *n, leat_node *before)
 {
     for (int i = 0; i < n->n_controls; i++)
         if (n->controls[i] == before)
             return;
-    leat_node **c = leat_arena_array(&n->graph->arena, leat_node *, n->n_controls + 1);
-    if (n->n_controls)
-        memcpy(c, n->controls, sizeof(*c) * (size_t)n->n_controls);
-    c[n->n_controls++] = before;
-    n->controls = c;
+    push_control(n, before);
+}
+
+leat_control_adder leat_control_adder_of(leat_node *n)
+{
+    leat_control_adder a = {n, ++n->graph->last_mark};
+    for (int i = 0; i < n->n_controls; i++)
+        n->controls[i]->mark = a.mark;
+    return a;
+}
+
+void leat_control_adder_add(leat_control_adder *a, leat_node *before)
+{
+    if (before->mark == a->mark)
+        return;
+    before->mark = a->mark;
+    push_control(a->to, before);
 }
 
 leat_status leat_node_set_input(leat_node *n, int i, leat_out x)

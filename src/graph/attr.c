@@ -13,11 +13,11 @@ static leat_func func_copy(leat_arena *a, const leat_func *f)
     return c;
 }
 
-leat_attr leat_attr_copy(leat_arena *a, const leat_attr *v)
+/* All but the name. */
+static leat_attr value_copy(leat_arena *a, const leat_attr *v)
 {
     leat_attr c = *v;
     size_t n = v->n > 0 ? (size_t)v->n : 0;
-    c.name = leat_arena_strdup(a, v->name);
     switch (v->kind) {
     case LEAT_ARG_STRING:
     case LEAT_ARG_PLACEHOLDER:
@@ -74,6 +74,21 @@ leat_attr leat_attr_copy(leat_arena *a, const leat_attr *v)
     default:
         break;
     }
+    return c;
+}
+
+leat_attr leat_attr_copy(leat_arena *a, const leat_attr *v)
+{
+    leat_attr c = value_copy(a, v);
+    c.name = leat_arena_strdup(a, v->name);
+    return c;
+}
+
+leat_attr leat_attr_copy_of(leat_arena *a, const leat_op_info *op, int i, const leat_attr *v)
+{
+    leat_attr c = value_copy(a, v);
+    const bool declared = i < op->n_attrs && strcmp(op->attrs[i].name, v->name) == 0;
+    c.name = declared ? op->attrs[i].name : leat_arena_strdup(a, v->name);
     return c;
 }
 

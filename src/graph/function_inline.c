@@ -143,12 +143,15 @@ static leat_status add_body(splice *s)
     for (int i = 0; i < body->n_nodes; i++) {
         const leat_node *n = body->nodes[i];
         leat_node *m = s->made[i];
-        for (int k = 0; m && k < n->n_in; k++)
+        if (!m)
+            continue;
+        for (int k = 0; k < n->n_in; k++)
             if (!m->in[k].node)
                 LEAT_TRY(leat_node_set_input(m, k, mapped(s, n->in[k])));
-        for (int k = 0; m && k < n->n_controls; k++)
-            leat_node_add_control(m, mapped(s, (leat_out){n->controls[k], -1}).node);
-        if (!m || n->n_in || n->n_controls)
+        leat_control_adder controls = leat_control_adder_of(m);
+        for (int k = 0; k < n->n_controls; k++)
+            leat_control_adder_add(&controls, mapped(s, (leat_out){n->controls[k], -1}).node);
+        if (n->n_in || n->n_controls)
             continue;
         LEAT_TRY(make_trigger(s));
         if (s->trigger)
@@ -231,8 +234,9 @@ static leat_status become_identity(splice *s)
         c->in[i] = mapped(s, s->b->results[i]);
         c->out_shapes[i] = leat_out_shape(c->in[i]);
     }
+    leat_control_adder controls = leat_control_adder_of(c);
     for (int i = 0; i < n; i++)
-        leat_node_add_control(c, waits[i]);
+        leat_control_adder_add(&controls, waits[i]);
     leat_attr types = {.name = "T", .kind = LEAT_ARG_TYPES, .n = c->n_out, .types = c->out_types};
     if (c->n_out)
         leat_node_set_attr(c, &types);

@@ -16,6 +16,7 @@ leat_graph *leat_graph_new(void)
     leat_graph *g = leat_new(leat_graph);
     pthread_mutex_init(&g->lock, NULL);
     leat_arena_init(&g->arena);
+    g->by_name.borrows_keys = g->names_used.borrows_keys = true;
     g->scopes = leat_scopes_new();
     g->producer = 134; /* what TensorFlow 1.15 writes */
     g->poison = leat_arena_new(&g->arena, leat_node);
@@ -25,6 +26,21 @@ leat_graph *leat_graph_new(void)
     g->poison->op = &poison_info;
     g->poison->device = "";
     return g;
+}
+
+void leat_graph_seal(leat_graph *g)
+{
+    leat_map_release(&g->by_name);
+    leat_map_release(&g->names_used);
+}
+
+const char *leat_graph_device(leat_graph *g, const char *device)
+{
+    if (!device || !device[0])
+        return "";
+    if (!g->last_device || strcmp(g->last_device, device) != 0)
+        g->last_device = leat_arena_strdup(&g->arena, device);
+    return g->last_device;
 }
 
 void leat_graph_free(leat_graph *g)

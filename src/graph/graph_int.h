@@ -58,6 +58,7 @@ typedef struct leat_handle_info {
 struct leat_node {
     leat_graph *graph;
     int id;
+    int mark; /* the last leat_control_adder that found the node among control inputs */
     const char *name;
     const leat_op_info *op;
     const char *device; /* as given by the user; after placement, the full name */
@@ -74,6 +75,7 @@ struct leat_node {
     struct leat_control_ctx *ctx; /* the cond branch or loop that it belongs to, or NULL */
     /* The control scope with control_dependencies(None) that it was made in, or 0. */
     int control_base;
+    int cap_controls; /* room in controls */
 };
 
 typedef struct leat_control_ctx leat_control_ctx; /* a cond branch or a loop: control_ctx.h */
@@ -84,9 +86,11 @@ struct leat_graph {
     leat_arena arena;
     leat_node **nodes;
     int n_nodes, cap_nodes;
-    leat_map by_name;    /* name -> node */
-    leat_map names_used; /* lower-case name -> (void *)count, for unique names */
-    leat_status status;  /* the first mistake */
+    int last_mark;           /* of leat_control_adder */
+    leat_map by_name;        /* name -> node */
+    leat_map names_used;     /* lower-case name -> (void *)count, for unique names */
+    const char *last_device; /* of leat_graph_device */
+    leat_status status;      /* the first mistake */
     /* The node of outputs that constructors give after a mistake; not in nodes. */
     leat_node *poison;
     struct leat_scopes *scopes;
@@ -131,18 +135,34 @@ typedef struct leat_node_spec {
  * unchanged. */
 leat_status leat_graph_add(leat_graph *g, const leat_node_spec *spec,
                            leat_node **out) LEAT_MUST_CHECK;
+/* The name of a device, in the arena; the same pointer if the call before gave that name. */
+const char *leat_graph_device(leat_graph *g, const char *device);
+/* Frees what finds nodes by name: nothing is looked for in the graph, or added to it, any more. */
+void leat_graph_seal(leat_graph *g);
 /* Records s as the graph's mistake if it is the first; takes s. Gives the poison output. */
 leat_out leat_graph_fail(leat_graph *g, leat_loc at, leat_status s);
 /* Replaces input i, checking its dtype. */
 leat_status leat_node_set_input(leat_node *n, int i, leat_out x) LEAT_MUST_CHECK;
-/* Does nothing if the control input exists. */
+/* Does nothing if the control input exists. Looks at all that n has: to add many, use an adder. */
 void leat_node_add_control(leat_node *n, leat_node *before);
+/* Adds many control inputs to one node, each in constant time:
+ *     leat_control_adder a = leat_control_adder_of(n);
+ *     leat_control_adder_add(&a, before);
+ * Valid until the next adder of the same graph is made, or n's control inputs change otherwise. */
+typedef struct leat_control_adder {
+    leat_node *to;
+    int mark;
+} leat_control_adder;
+leat_control_adder leat_control_adder_of(leat_node *n);
+void leat_control_adder_add(leat_control_adder *a, leat_node *before);
 leat_attr *leat_node_attr(const leat_node *n, const char *name); /* NULL if absent */
 /* Sets or replaces an attribute of n (copied into the arena, tensors shared). */
 void leat_node_set_attr(leat_node *n, const leat_attr *a);
 leat_status leat_node_infer(leat_node *n) LEAT_MUST_CHECK;   /* runs the shape function */
 leat_attr leat_attr_copy(leat_arena *a, const leat_attr *v); /* deep; shares tensors */
-void leat_attr_release(leat_attr *a);                        /* drops references to tensors */
+/* The same for attribute i of a node with this op: a name that the op declares is the op's. */
+leat_attr leat_attr_copy_of(leat_arena *a, const leat_op_info *op, int i, const leat_attr *v);
+void leat_attr_release(leat_attr *a); /* drops references to tensors */
 bool leat_attr_equal(const leat_attr *a, const leat_attr *b);
 /* An object of another folder that lives as long as the graph; made on first use, zeroed, in the
  * arena. */

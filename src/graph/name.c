@@ -30,6 +30,14 @@ static intptr_t used(leat_graph *g, const char *key)
     return (intptr_t)leat_map_get(&g->names_used, key);
 }
 
+/* key is the name in lower case; the table keeps one of them, in the arena. */
+static void set_used(leat_graph *g, const char *key, const char *name, intptr_t count)
+{
+    if (!used(g, key))
+        key = strcmp(key, name) == 0 ? name : leat_arena_strdup(&g->arena, key);
+    leat_map_put(&g->names_used, key, (void *)count);
+}
+
 /* Names that differ only in case count as the same, because file systems and TensorBoard may not
  * distinguish them. */
 const char *leat_unique_name(leat_graph *g, const char *name)
@@ -37,15 +45,15 @@ const char *leat_unique_name(leat_graph *g, const char *name)
     char *full = leat_arena_printf(&g->arena, "%s%s", leat_name_scope(g), name);
     char *key = lower(full);
     intptr_t i = used(g, key);
-    leat_map_put(&g->names_used, key, (void *)(i + 1));
+    set_used(g, key, full, i + 1);
     if (i > 0) {
         size_t n = strlen(key) + 24;
         char *numbered = leat_xmalloc(n);
         snprintf(numbered, n, "%s", key);
         while (used(g, numbered))
             snprintf(numbered, n, "%s_%lld", key, (long long)i++);
-        leat_map_put(&g->names_used, numbered, (void *)1);
         full = leat_arena_printf(&g->arena, "%s_%lld", full, (long long)i - 1);
+        set_used(g, numbered, full, 1);
         free(numbered);
     }
     free(key);
@@ -56,6 +64,6 @@ void leat_name_use(leat_graph *g, const char *name)
 {
     char *key = lower(name);
     if (!used(g, key))
-        leat_map_put(&g->names_used, key, (void *)1);
+        set_used(g, key, name, 1);
     free(key);
 }

@@ -170,14 +170,6 @@ void leat_colocate_leave(leat_graph *g)
         g->scopes->n_colocate--;
 }
 
-static bool is_input(const leat_node *n, const leat_node *x)
-{
-    for (int i = 0; i < n->n_in; i++)
-        if (n->in[i].node == x)
-            return true;
-    return false;
-}
-
 /* The node was made inside the scope and not in a clearing scope inside it, so it depends on the
  * scope's control inputs already. */
 static bool waited(const leat_node *n, const control_scope *scope)
@@ -185,18 +177,21 @@ static bool waited(const leat_node *n, const control_scope *scope)
     return n && n->id >= scope->first_id && n->control_base <= scope->serial;
 }
 
-/* A control dependency is not needed if an input of the node has it. */
+/* A control dependency is not needed if an input of the node has it, or is the input itself. */
 static void apply_control(const struct leat_scopes *s, leat_node *n)
 {
     int c = s->n_controls - 1;
+    leat_control_adder adder = leat_control_adder_of(n);
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i].node)
+            n->in[i].node->mark = adder.mark;
     for (; c >= 0 && !s->controls[c].clears; c--) {
         const control_scope *scope = &s->controls[c];
         bool implied = false;
         for (int i = 0; i < n->n_in; i++)
             implied |= waited(n->in[i].node, scope);
         for (int i = 0; !implied && i < scope->n; i++)
-            if (!is_input(n, scope->nodes[i]))
-                leat_node_add_control(n, scope->nodes[i]);
+            leat_control_adder_add(&adder, scope->nodes[i]);
     }
     n->control_base = c >= 0 ? s->controls[c].serial : 0;
 }
@@ -212,14 +207,14 @@ static leat_status apply_device(leat_graph *g, leat_node *n, int first)
             const char *answer = d->fn(d->arg, n);
             if (answer) {
                 LEAT_TRY(leat_device_name_parse(answer, &own));
-                n->device = leat_arena_strdup(&g->arena, answer);
+                n->device = leat_graph_device(g, answer);
             }
             continue;
         }
         LEAT_TRY(leat_device_name_parse(n->device, &own));
         LEAT_TRY(leat_device_name_parse(d->text, &outer));
         own = leat_device_name_merge(&own, &outer);
-        n->device = leat_arena_strdup(&g->arena, leat_device_name_text(&own, text, sizeof(text)));
+        n->device = leat_graph_device(g, leat_device_name_text(&own, text, sizeof(text)));
     }
     return NULL;
 }

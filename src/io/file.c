@@ -44,15 +44,34 @@ leat_status leat_file_error(const char *path, int err)
                            strerror_r(err, text, sizeof(text)));
 }
 
+static const char *kind_of(mode_t mode)
+{
+    return S_ISFIFO(mode)                   ? "a pipe"
+           : S_ISSOCK(mode)                 ? "a socket"
+           : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
+                                            : "no file";
+}
+
+/* A pipe or a device could make the reader wait for ever, or never end. */
+static leat_status check_regular(const char *path, int fd, struct stat *st)
+{
+    const int err = fstat(fd, st) != 0 ? errno : S_ISDIR(st->st_mode) ? EISDIR : 0;
+    if (err)
+        return leat_file_error(path, err);
+    LEAT_REQUIRE(S_ISREG(st->st_mode), INVALID_ARGUMENT, "%s is %s: only regular files can be read",
+                 path, kind_of(st->st_mode));
+    return NULL;
+}
+
 leat_status leat_file_open(const char *path, leat_file **out)
 {
     struct stat st;
     int fd;
-    LEAT_TRY(leat_path_open(path, O_RDONLY, &fd));
-    int err = fstat(fd, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? EISDIR : 0;
-    if (err) {
+    LEAT_TRY(leat_path_open(path, O_RDONLY | O_NONBLOCK, &fd)); /* waits for no pipe's writer */
+    leat_status s = check_regular(path, fd, &st);
+    if (s) {
         close(fd);
-        return leat_file_error(path, err);
+        return s;
     }
     leat_file *f = leat_new(leat_file);
     *f = (leat_file){fd, st.st_size, leat_xstrdup(path)};

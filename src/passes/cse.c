@@ -11,7 +11,6 @@
 enum { HASHED_BYTES = 256 }; /* bytes of a constant that are hashed; the rest is only compared */
 
 typedef struct merger {
-    leat_uses uses;
     leat_node **table; /* open addressing by hash */
     uint64_t *hashes;
     size_t size;
@@ -113,26 +112,27 @@ static leat_node *first_like(merger *m, leat_node *n)
 
 leat_status leat_pass_cse(leat_compile *c)
 {
-    merger m = {.uses = leat_uses_of(c->graph), .size = 16};
-    while (m.size < 2 * (size_t)c->graph->n_nodes)
+    leat_graph *g = c->graph;
+    merger m = {.size = 16};
+    while (m.size < 2 * (size_t)g->n_nodes)
         m.size *= 2;
     m.table = leat_new_array(leat_node *, m.size);
     m.hashes = leat_new_array(uint64_t, m.size);
+    leat_replacement *replaced = leat_replacements_new(g);
     int count;
-    leat_node **order = leat_pass_order(c->graph, &count);
-    for (int i = 0; i < count; i++) {
+    leat_node **order = leat_pass_order(g, &count);
+    leat_status s = NULL;
+    for (int i = 0; i < count && !(s = leat_pass_stopped(c, i)); i++) {
         leat_node *n = order[i], *kept;
+        leat_replace_inputs(replaced, n);
         if (!leat_node_is_pure(n) || (kept = first_like(&m, n)) == n)
             continue;
-        for (int o = 0; o < n->n_out; o++)
-            leat_replace_uses(&m.uses, (leat_out){n, o}, (leat_out){kept, o});
-        leat_replace_controls(&m.uses, n, kept);
         kept->wanted |= n->wanted;
-        n->dead = true;
+        replaced[n->id] = (leat_replacement){.by = {kept, 0}, .is_gone = true};
     }
+    leat_replacements_end(replaced, g);
     free(order);
     free(m.table);
     free(m.hashes);
-    leat_uses_free(&m.uses);
-    return NULL;
+    return s;
 }

@@ -5,6 +5,7 @@
  * the same frame of a loop, and dead when the node would have been. A node whose computation fails
  * is not replaced, and fails when it runs.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/alloc.h"
@@ -16,12 +17,16 @@ enum {
     GROWN_BYTES = 1 << 20, /* limit if the inputs are smaller than the constant */
     FEW = 16,              /* inputs or outputs that fit on the stack */
 };
+/* Limit of what folding computes for one plan, in elements read, written and multiplied: a second
+ * or so. What is left is computed by the steps, which can use all threads. */
+static const double most_work = 1e9;
 
 typedef struct folder {
     leat_compile *c;
     leat_uses uses;
     bool *below_flow;
     int n_nodes; /* number of nodes that uses and below_flow have */
+    double work; /* done so far */
 } folder;
 
 static bool may_fold(const leat_node *n)
@@ -32,6 +37,15 @@ static bool may_fold(const leat_node *n)
         if (n->out_types[i] == LEAT_RESOURCE || n->out_types[i] == LEAT_VARIANT)
             return false;
     return true;
+}
+
+static int64_t bytes_of(const leat_tensor *t)
+{
+    int64_t bytes = (int64_t)leat_tensor_bytes(t);
+    const leat_string *s = t->data;
+    for (int64_t i = 0; t->dtype == LEAT_STRING && i < t->count; i++)
+        bytes += (int64_t)s[i].size;
+    return bytes;
 }
 
 static bool small_enough(int64_t bytes, int64_t in_bytes)
@@ -54,13 +68,43 @@ static bool may_be_small(leat_node *n, int64_t in_bytes)
     return !s;
 }
 
+/* Elements that a kernel reads, writes and, in a product of matrices, multiplies: the root of m*k,
+ * k*n and m*n multiplied is m*n*k. */
+static double work_of(const leat_node *n, leat_tensor *const *in)
+{
+    double sum = 0, product = 1;
+    for (int i = 0; i < n->n_in; i++) {
+        sum += (double)in[i]->count;
+        product *= i < 2 ? (double)in[i]->count : 1;
+    }
+    for (int i = 0; i < n->n_out; i++) {
+        const int64_t count = leat_shape_count(&n->out_shapes[i]);
+        sum += count < 0 ? 0 : (double)count;
+        product *= count < 0 ? 1 : (double)count;
+    }
+    return leat_node_role(n) == LEAT_ROLE_PRODUCT ? sqrt(product) : sum;
+}
+
+/* Makes all consumers of n's outputs from the second on use the first outputs of these nodes. */
+static void use_instead(const folder *f, const leat_node *n, leat_node *const *made)
+{
+    for (int i = f->uses.at[n->id]; i < f->uses.at[n->id + 1]; i++) {
+        const leat_use *u = &f->uses.v[i];
+        if (u->output > 0)
+            u->node->in[u->input] = (leat_out){made[u->output], 0};
+    }
+}
+
 /* Replaces n's outputs by these values. */
 static leat_status become(folder *f, leat_node *n, leat_tensor **values)
 {
+    leat_control_adder controls = leat_control_adder_of(n);
     for (int i = 0; i < n->n_in; i++)
         for (int j = 0; j < n->in[i].node->n_controls; j++)
-            leat_node_add_control(n, n->in[i].node->controls[j]);
-    for (int i = 1; i < n->n_out; i++) {
+            leat_control_adder_add(&controls, n->in[i].node->controls[j]);
+    leat_node **made = leat_new_array(leat_node *, n->n_out + 1);
+    leat_status s = NULL;
+    for (int i = 1; i < n->n_out && !s; i++) {
         const leat_attr attrs[] = {{.name = "dtype", .kind = LEAT_ARG_TYPE, .i = values[i]->dtype},
                                    {.name = "value", .kind = LEAT_ARG_TENSOR, .tensor = values[i]}};
         leat_node_spec spec = {.op = "Const",
@@ -71,12 +115,14 @@ static leat_status become(folder *f, leat_node *n, leat_tensor **values)
                                .attrs = attrs,
                                .n_attrs = 2,
                                .exact_name = true};
-        leat_node *y;
-        LEAT_TRY(leat_graph_add(n->graph, &spec, &y));
-        leat_replace_uses(&f->uses, (leat_out){n, i}, (leat_out){y, 0});
+        s = leat_graph_add(n->graph, &spec, &made[i]);
     }
-    leat_pass_make_const(n, values[0]);
-    return NULL;
+    if (!s) {
+        use_instead(f, n, made);
+        leat_pass_make_const(n, values[0]);
+    }
+    free(made);
+    return s;
 }
 
 static leat_status compute(folder *f, leat_node *n, leat_tensor **in, leat_tensor **out)
@@ -87,17 +133,21 @@ static leat_status compute(folder *f, leat_node *n, leat_tensor **in, leat_tenso
         if (!t)
             return NULL;
         in[i] = (leat_tensor *)t;
-        in_bytes += (int64_t)leat_tensor_bytes(t);
+        in_bytes += bytes_of(t);
     }
     if (!may_be_small(n, in_bytes))
         return NULL;
+    const double work = work_of(n, in);
+    if (f->work + work > most_work)
+        return NULL;
+    f->work += work;
     leat_status s = f->c->evaluate(f->c, n, in, out);
     leat_status_free(s);
     if (s)
-        return NULL;
+        return leat_stop_check(&f->c->stop);
     bool fits = true;
     for (int i = 0; i < n->n_out; i++)
-        fits &= small_enough((int64_t)leat_tensor_bytes(out[i]), in_bytes);
+        fits &= small_enough(bytes_of(out[i]), in_bytes);
     return fits ? become(f, n, out) : NULL;
 }
 
@@ -148,13 +198,14 @@ static leat_tensor *shape_value(const leat_node *n, int i)
                                                : int_tensor(t, s.dim, s.rank, false);
 }
 
-/* Constants that the pass has made are not in the list. */
+/* Constants that the pass has made are not in the list. If one of them is a control input, then
+ * because it is below a flow op. */
 static bool is_below_flow(const folder *f, const leat_node *n)
 {
     if (n->id < f->n_nodes)
         return f->below_flow[n->id];
     for (int i = 0; i < n->n_controls; i++)
-        if (is_below_flow(f, n->controls[i]))
+        if (n->controls[i]->id >= f->n_nodes || f->below_flow[n->controls[i]->id])
             return true;
     return false;
 }
@@ -169,9 +220,10 @@ static leat_status fold_shape(folder *f, leat_node *n)
         all = (few[i] = shape_value(n, i)) != NULL;
     if (all) {
         /* A node in a frame, or one that may be dead, is not moved out of it. */
+        leat_control_adder controls = leat_control_adder_of(n);
         for (int i = 0; i < n->n_in; i++)
             if (is_below_flow(f, n->in[i].node))
-                leat_node_add_control(n, n->in[i].node);
+                leat_control_adder_add(&controls, n->in[i].node);
         s = become(f, n, few);
     }
     for (int i = 0; i < n_out && i < FEW; i++)
@@ -204,7 +256,7 @@ leat_status leat_pass_fold(leat_compile *c)
     int n;
     leat_node **order = leat_pass_order(c->graph, &n);
     leat_status s = NULL;
-    for (int i = 0; i < n && !s; i++) {
+    for (int i = 0; i < n && !s && !(s = leat_pass_stopped(c, i)); i++) {
         if (is_shape_op(order[i]))
             s = fold_shape(&f, order[i]);
         if (!s && c->evaluate && may_fold(order[i]))

@@ -19,6 +19,9 @@ typedef struct tree {
     leat_node **nodes;
     leat_out *args;
     int n, n_args, cap, cap_args;
+    int n_steps;  /* of the nodes, and of those that are going to join */
+    int *arg_at;  /* by id: 1 + the argument that is the node's first output, or 0 */
+    int *step_of; /* by id: 1 + the step that computes a node of the tree, or 0 */
     const leat_node *root;
 } tree;
 
@@ -75,6 +78,12 @@ static void add_node(tree *t, leat_node *n)
     t->inside[n->id] = true;
 }
 
+/* A sum of n inputs is n - 1 steps. */
+static int steps_of(const leat_node *n)
+{
+    return n->n_in > 2 ? n->n_in - 1 : 1;
+}
+
 /* Nodes are collected from the root down, second operands first; the reverse is the order of
  * execution in which the operands of each node are on top of the stack. waiting counts operands
  * that are on the stack while a deeper one is computed. */
@@ -86,6 +95,7 @@ static void collect(tree *t, leat_node *root)
     } *stack = leat_new_array(struct pending, MOST + 2);
     int n = 0;
     stack[n++] = (struct pending){root, 0};
+    t->n_steps = steps_of(root);
     while (n) {
         struct pending p = stack[--n];
         add_node(t, p.node);
@@ -95,11 +105,13 @@ static void collect(tree *t, leat_node *root)
         leat_node *join[2] = {NULL, NULL};
         for (int i = 0; i < p.node->n_in && i < 2; i++) {
             leat_node *from = p.node->in[i].node;
-            if (t->n + n < MOST && joins(t, from, p.node))
+            if (t->n_steps + steps_of(from) < MOST && joins(t, from, p.node))
                 join[i] = from;
         }
         if (join[0] && join[1] && waiting + 1 >= DEPTH)
             join[1] = NULL;
+        for (int i = 0; i < 2; i++)
+            t->n_steps += join[i] ? steps_of(join[i]) : 0;
         if (join[0])
             stack[n++] = (struct pending){join[0], waiting};
         if (join[1])
@@ -115,30 +127,20 @@ static void collect(tree *t, leat_node *root)
 
 static int arg_of(tree *t, leat_out x)
 {
-    for (int i = 0; i < t->n_args; i++)
+    int *first = &t->arg_at[x.node->id];
+    if (x.index == 0 && *first)
+        return *first - 1;
+    for (int i = 0; x.index > 0 && i < t->n_args; i++)
         if (t->args[i].node == x.node && t->args[i].index == x.index)
             return i;
     leat_grow(t->args, t->n_args, t->cap_args);
     t->args[t->n_args] = x;
+    if (x.index == 0)
+        *first = t->n_args + 1;
     return t->n_args++;
 }
 
-/* A sum of n inputs is n - 1 steps. */
-static int steps_of(const leat_node *n)
-{
-    return n->n_in > 2 ? n->n_in - 1 : 1;
-}
-
-static int count_steps(const tree *t)
-{
-    int n = 0;
-    for (int i = 0; i < t->n; i++)
-        n += steps_of(t->nodes[i]);
-    return n;
-}
-
-/* step_of: by id, 1 + the step that computes a node of the tree, else 0. */
-static void fill_operands(tree *t, const int *step_of, int64_t *operands)
+static void fill_operands(tree *t, int64_t *operands)
 {
     /* First the arguments, because operands are numbered after them. */
     for (int pass = 0; pass < 2; pass++)
@@ -146,7 +148,7 @@ static void fill_operands(tree *t, const int *step_of, int64_t *operands)
             const leat_node *n = t->nodes[i];
             for (int k = 0; k < steps_of(n); k++, at++)
                 for (int o = 0; o < 2; o++) {
-                    int in = k + o, from = in < n->n_in ? step_of[n->in[in].node->id] : 0;
+                    int in = k + o, from = in < n->n_in ? t->step_of[n->in[in].node->id] : 0;
                     int64_t *to = &operands[2 * at + o];
                     if (k > 0 && o == 0)
                         *to = t->n_args + at - 1; /* the sum so far */
@@ -158,11 +160,11 @@ static void fill_operands(tree *t, const int *step_of, int64_t *operands)
         }
 }
 
-static void make_fused(tree *t, int *step_of)
+static void make_fused(tree *t)
 {
     leat_node *last = t->nodes[t->n - 1];
     leat_arena *a = &last->graph->arena;
-    int n_steps = count_steps(t);
+    const int n_steps = t->n_steps;
     int64_t *operands = leat_arena_array(a, int64_t, 2 * n_steps);
     const char **list = leat_arena_array(a, const char *, 2 * n_steps), **names = list + n_steps;
     int *sizes = leat_arena_array(a, int, 2 * n_steps), *name_sizes = sizes + n_steps;
@@ -174,9 +176,9 @@ static void make_fused(tree *t, int *step_of)
             names[at] = t->nodes[i]->name;
             name_sizes[at] = (int)strlen(names[at]);
         }
-        step_of[t->nodes[i]->id] = at;
+        t->step_of[t->nodes[i]->id] = at;
     }
-    fill_operands(t, step_of, operands);
+    fill_operands(t, operands);
     const leat_attr attrs[] = {
         {.name = "T", .kind = LEAT_ARG_TYPE, .i = last->out_types[0]},
         {.name = "num_args", .kind = LEAT_ARG_INT, .i = t->n_args},
@@ -189,7 +191,9 @@ static void make_fused(tree *t, int *step_of)
          .sizes = name_sizes},
     };
     for (int i = 0; i < t->n; i++)
-        step_of[t->nodes[i]->id] = 0;
+        t->step_of[t->nodes[i]->id] = 0;
+    for (int i = 0; i < t->n_args; i++)
+        t->arg_at[t->args[i].node->id] = 0;
     leat_node made = *last;
     made.op = leat_op_find("_FusedCwise");
     made.attrs = leat_arena_memdup(a, attrs, sizeof(attrs));
@@ -204,8 +208,10 @@ static void make_fused(tree *t, int *step_of)
     for (int i = 0; i < last->n_attrs; i++)
         leat_attr_release(&last->attrs[i]);
     *last = made;
+    leat_control_adder controls = leat_control_adder_of(last);
     for (int i = 0; i + 1 < t->n; i++)
-        leat_take_controls(last, t->nodes[i]);
+        for (int k = 0; k < t->nodes[i]->n_controls; k++)
+            leat_control_adder_add(&controls, t->nodes[i]->controls[k]);
 }
 
 leat_status leat_pass_fuse_cwise(leat_compile *c)
@@ -214,8 +220,10 @@ leat_status leat_pass_fuse_cwise(leat_compile *c)
     leat_graph *g = c->graph;
     leat_node **order = leat_pass_order(g, &n);
     tree t = {.c = c, .uses = leat_uses_of(g), .inside = leat_new_array(bool, g->n_nodes + 1)};
-    int *step_of = leat_new_array(int, g->n_nodes + 1);
-    for (int i = n - 1; i >= 0; i--) {
+    t.arg_at = leat_new_array(int, g->n_nodes + 1);
+    t.step_of = leat_new_array(int, g->n_nodes + 1);
+    leat_status s = NULL;
+    for (int i = n - 1; i >= 0 && !(s = leat_pass_stopped(c, i)); i--) {
         leat_node *root = order[i];
         if (t.inside[root->id] || !eligible(root))
             continue;
@@ -223,13 +231,14 @@ leat_status leat_pass_fuse_cwise(leat_compile *c)
         t.root = root;
         collect(&t, root);
         if (t.n > 1 || leat_pass_is_gradient(&t.uses, root))
-            make_fused(&t, step_of);
+            make_fused(&t);
     }
-    free(step_of);
+    free(t.step_of);
+    free(t.arg_at);
     free(order);
     free(t.inside);
     free(t.nodes);
     free(t.args);
     leat_uses_free(&t.uses);
-    return NULL;
+    return s;
 }

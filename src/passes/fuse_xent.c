@@ -9,6 +9,18 @@
 #include "core/alloc.h"
 #include "passes/pass.h"
 
+enum { MOST_VISITED = 4096 }; /* limit of the nodes that one search looks at */
+
+typedef struct fuser {
+    leat_compile *c;
+    leat_uses uses;
+    int *seen; /* by id: the last search that has seen the node */
+    int search;
+    const leat_node *stack[MOST_VISITED + 1];
+    const leat_node *shapes[MOST_VISITED + 1]; /* nodes that use the shape of the losses */
+    int n_shapes;
+} fuser;
+
 static const char *scaled_form(const leat_node *n)
 {
     return leat_node_role(n) == LEAT_ROLE_CROSS_ENTROPY ? n->op->def->fused : NULL;
@@ -30,33 +42,33 @@ static bool uses_shape(const leat_node *n, const leat_node *xent)
            is_loss(n->in[0], xent) && leat_out_shape(n->in[0]).rank == 1;
 }
 
-/* Whether x depends on n by more than the shape of the losses; if not, shapes gets the nodes that
- * use that shape. */
-static bool depends(const leat_graph *g, const leat_node *x, const leat_node *n,
-                    const leat_node **shapes, int *n_shapes)
+/* Whether x may depend on n by more than the shape of the losses; if not, f->shapes has the nodes
+ * that use that shape. */
+static bool may_depend(fuser *f, const leat_node *x, const leat_node *n)
 {
-    bool *seen = leat_new_array(bool, g->n_nodes + 1), found = false;
-    const leat_node **stack = leat_new_array(const leat_node *, g->n_nodes + 1);
-    int top = 0;
-    stack[top++] = x;
-    seen[x->id] = true;
-    while (top && !found) {
-        const leat_node *at = stack[--top];
+    int top = 0, visited = 1;
+    f->search++;
+    f->n_shapes = 0;
+    f->stack[top++] = x;
+    f->seen[x->id] = f->search;
+    while (top) {
+        const leat_node *at = f->stack[--top];
         bool shape = uses_shape(at, n);
-        found = at == n;
+        if (at == n)
+            return true;
         if (shape)
-            shapes[(*n_shapes)++] = at;
+            f->shapes[f->n_shapes++] = at;
         for (int i = shape ? at->n_in : 0; i < at->n_in + at->n_controls; i++) {
             const leat_node *from = i < at->n_in ? at->in[i].node : at->controls[i - at->n_in];
-            if (from && !seen[from->id]) {
-                seen[from->id] = true;
-                stack[top++] = from;
-            }
+            if (!from || f->seen[from->id] == f->search)
+                continue;
+            if (++visited > MOST_VISITED)
+                return true;
+            f->seen[from->id] = f->search;
+            f->stack[top++] = from;
         }
     }
-    free(seen);
-    free(stack);
-    return found;
+    return false;
 }
 
 /* The product that is the only consumer of xent:1, or NULL. */
@@ -104,16 +116,18 @@ static void use_inputs(leat_node *n, const leat_node *xent)
     n->n_in = 2;
 }
 
-static void fuse(leat_compile *c, const leat_uses *u, leat_node *xent, const leat_node **shapes)
+static void fuse(fuser *f, leat_node *xent, leat_replacement *replaced)
 {
+    leat_compile *c = f->c;
+    const leat_uses *u = &f->uses;
     leat_node *mul = product_of(u, xent);
     const leat_target *d = leat_pass_device(c, xent);
-    if (!mul || mul->dead || mul->n_controls || mul->wanted || !d ||
+    if (!mul || replaced[mul->id].is_gone || mul->n_controls || mul->wanted || !d ||
         strcmp(mul->device, xent->device) != 0 || !leat_node_is_pure(xent))
         return;
-    int other = mul->in[0].node == xent && mul->in[0].index == 1 ? 1 : 0, n_shapes = 0;
+    int other = mul->in[0].node == xent && mul->in[0].index == 1 ? 1 : 0;
     leat_out g = mul->in[other];
-    if (!is_column(g, &xent->out_shapes[1]) || depends(c->graph, g.node, xent, shapes, &n_shapes))
+    if (!is_column(g, &xent->out_shapes[1]) || may_depend(f, g.node, xent))
         return;
     leat_node made = *xent;
     made.op = leat_op_find(scaled_form(xent));
@@ -123,25 +137,32 @@ static void fuse(leat_compile *c, const leat_uses *u, leat_node *xent, const lea
     made.in[2] = g;
     if (!c->has_kernel(&made, d->parsed.type))
         return;
-    for (int i = 0; i < n_shapes; i++)
-        use_inputs(c->graph->nodes[shapes[i]->id], xent);
+    for (int i = 0; i < f->n_shapes; i++)
+        use_inputs(c->graph->nodes[f->shapes[i]->id], xent);
     *xent = made;
-    leat_replace_uses(u, (leat_out){mul, 0}, (leat_out){xent, 1});
-    leat_replace_controls(u, mul, xent);
-    mul->dead = true;
+    replaced[mul->id] = (leat_replacement){.by = {xent, 1}, .is_gone = true};
 }
 
 leat_status leat_pass_fuse_xent(leat_compile *c)
 {
-    const leat_node **shapes = leat_new_array(const leat_node *, c->graph->n_nodes + 1);
-    for (int i = 0; i < c->graph->n_nodes; i++) {
-        leat_node *n = c->graph->nodes[i];
-        if (n->dead || !scaled_form(n))
-            continue;
-        leat_uses u = leat_uses_of(c->graph);
-        fuse(c, &u, n, shapes);
-        leat_uses_free(&u);
-    }
-    free(shapes);
-    return NULL;
+    leat_graph *g = c->graph;
+    bool any = false;
+    for (int i = 0; i < g->n_nodes; i++)
+        any |= !g->nodes[i]->dead && scaled_form(g->nodes[i]);
+    if (!any)
+        return NULL;
+    fuser *f = leat_new(fuser);
+    f->c = c;
+    f->uses = leat_uses_of(g);
+    f->seen = leat_new_array(int, g->n_nodes + 1);
+    leat_replacement *replaced = leat_replacements_new(g);
+    leat_status s = NULL;
+    for (int i = 0; i < g->n_nodes && !(s = leat_pass_stopped(c, i)); i++)
+        if (!g->nodes[i]->dead && scaled_form(g->nodes[i]))
+            fuse(f, g->nodes[i], replaced);
+    leat_replacements_end(replaced, g);
+    leat_uses_free(&f->uses);
+    free(f->seen);
+    free(f);
+    return s;
 }

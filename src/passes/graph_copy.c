@@ -13,14 +13,15 @@ leat_node *leat_node_clone(leat_graph *to, const leat_node *n)
     c->graph = to;
     c->id = to->n_nodes;
     c->name = leat_arena_strdup(a, n->name);
-    c->device = leat_arena_strdup(a, n->device);
+    c->device = leat_graph_device(to, n->device);
     c->in = leat_arena_array(a, leat_out, n->n_in);
     c->controls = NULL;
-    c->n_controls = 0;
+    c->n_controls = c->cap_controls = 0;
+    c->mark = 0;
     c->dead = false;
     c->attrs = leat_arena_array(a, leat_attr, n->n_attrs);
     for (int i = 0; i < n->n_attrs; i++)
-        c->attrs[i] = leat_attr_copy(a, &n->attrs[i]);
+        c->attrs[i] = leat_attr_copy_of(a, n->op, i, &n->attrs[i]);
     c->out_types = leat_arena_memdup(a, n->out_types, sizeof(*n->out_types) * (size_t)n->n_out);
     c->out_shapes = leat_arena_memdup(a, n->out_shapes, sizeof(*n->out_shapes) * (size_t)n->n_out);
     c->out_handles = NULL;
@@ -110,17 +111,10 @@ void leat_uses_free(leat_uses *u)
     *u = (leat_uses){0};
 }
 
-void leat_replace_uses(const leat_uses *u, leat_out x, leat_out y)
-{
-    for (int i = u->at[x.node->id]; i < u->at[x.node->id + 1]; i++)
-        if (u->v[i].output == x.index)
-            u->v[i].node->in[u->v[i].input] = y;
-}
-
 bool leat_used_elsewhere(const leat_uses *u, const leat_node *n)
 {
     for (int i = u->at[n->id]; i < u->at[n->id + 1]; i++)
-        if (strcmp(u->v[i].node->device, n->device) != 0)
+        if (u->v[i].node->device != n->device && strcmp(u->v[i].node->device, n->device) != 0)
             return true;
     return false;
 }
@@ -128,7 +122,7 @@ bool leat_used_elsewhere(const leat_uses *u, const leat_node *n)
 const leat_target *leat_pass_device(const leat_compile *c, const leat_node *n)
 {
     for (int i = 0; i < c->n_devices; i++)
-        if (strcmp(c->devices[i].name, n->device) == 0)
+        if (c->devices[i].name == n->device || strcmp(c->devices[i].name, n->device) == 0)
             return &c->devices[i];
     return NULL;
 }

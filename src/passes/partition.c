@@ -286,13 +286,18 @@ static leat_status connect(cutter *k, const leat_node *was)
         LEAT_TRY(crossing(k, x, here, was, &recv));
         n->in[i] = (leat_out){recv, 0};
     }
-    for (int i = 0; i < was->n_controls; i++) {
-        leat_node *before = k->copy[was->controls[i]->id];
+    leat_node **before = leat_new_array(leat_node *, was->n_controls + 1);
+    leat_status s = NULL;
+    for (int i = 0; i < was->n_controls && !s; i++) {
+        before[i] = k->copy[was->controls[i]->id];
         if (k->device_of[was->controls[i]->id] != here)
-            LEAT_TRY(crossing(k, (leat_out){was->controls[i], -1}, here, was, &before));
-        leat_node_add_control(n, before);
+            s = crossing(k, (leat_out){was->controls[i], -1}, here, was, &before[i]);
     }
-    return NULL;
+    leat_control_adder controls = leat_control_adder_of(n);
+    for (int i = 0; i < was->n_controls && !s; i++)
+        leat_control_adder_add(&controls, before[i]);
+    free(before);
+    return s;
 }
 
 static leat_status cut(cutter *k)
@@ -309,9 +314,11 @@ static leat_status cut(cutter *k)
             k->parts[d] = leat_graph_new();
         k->copy[i] = leat_node_clone(k->parts[d], g->nodes[i]);
     }
-    for (int i = 0; i < g->n_nodes; i++)
+    for (int i = 0; i < g->n_nodes; i++) {
+        LEAT_TRY(leat_pass_stopped(k->c, i));
         if (!g->nodes[i]->dead)
             LEAT_TRY(connect(k, g->nodes[i]));
+    }
     return NULL;
 }
 

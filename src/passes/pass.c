@@ -6,6 +6,12 @@
 #include "core/buffer.h"
 #include "passes/pass.h"
 
+leat_status leat_pass_stopped(const leat_compile *c, int i)
+{
+    enum { EVERY = 4096 };
+    return i % EVERY == EVERY - 1 ? leat_stop_check(&c->stop) : NULL;
+}
+
 bool leat_node_is_flow(const leat_node *n)
 {
     return leat_node_role(n) >= LEAT_ROLE_SWITCH && leat_node_role(n) <= LEAT_ROLE_LOOP_COND;
@@ -82,21 +88,7 @@ void leat_pass_make_const(leat_node *n, leat_tensor *t)
 
 void leat_take_controls(leat_node *n, const leat_node *of)
 {
+    leat_control_adder a = leat_control_adder_of(n);
     for (int i = 0; i < of->n_controls; i++)
-        leat_node_add_control(n, of->controls[i]);
-}
-
-void leat_replace_controls(const leat_uses *u, const leat_node *x, leat_node *y)
-{
-    for (int i = u->at[x->id]; i < u->at[x->id + 1]; i++) {
-        leat_node *to = u->v[i].node;
-        if (u->v[i].input >= 0)
-            continue;
-        int n = 0;
-        for (int j = 0; j < to->n_controls; j++)
-            if (to->controls[j] != x)
-                to->controls[n++] = to->controls[j];
-        to->n_controls = n;
-        leat_node_add_control(to, y);
-    }
+        leat_control_adder_add(&a, of->controls[i]);
 }

@@ -8,6 +8,7 @@
 #ifndef LEAT_PASS_H
 #define LEAT_PASS_H
 
+#include "core/stop.h"
 #include "graph/device_name.h"
 #include "graph/graph_int.h"
 
@@ -44,8 +45,13 @@ typedef struct leat_compile {
                             leat_tensor *const *in, leat_tensor **out);
     /* Whether a node may wait for another step; NULL: no node does. */
     bool (*may_wait)(const leat_node *n, const char *device_type);
-    void *arg; /* argument of evaluate */
+    void *arg;      /* argument of evaluate */
+    leat_stop stop; /* of the run that wants the plan */
 } leat_compile;
+
+/* For loops over nodes: looks at c->stop when i, the number of nodes visited, is a multiple of some
+ * thousand. NULL while the pass may go on. */
+leat_status leat_pass_stopped(const leat_compile *c, int i) LEAT_MUST_CHECK;
 
 /* The feeds, fetches and targets of a run; ids and indices are those of the source graph. */
 typedef struct leat_request {
@@ -110,12 +116,24 @@ typedef struct leat_uses {
 } leat_uses;
 leat_uses leat_uses_of(const leat_graph *g);
 void leat_uses_free(leat_uses *u);
-/* Makes all consumers of output x use y. Control edges from x's node are not changed. */
-void leat_replace_uses(const leat_uses *u, leat_out x, leat_out y);
 /* Adds the control inputs of `of` to n, which replaces it. */
 void leat_take_controls(leat_node *n, const leat_node *of);
-/* Replaces control edges from x by control edges from y. */
-void leat_replace_controls(const leat_uses *u, const leat_node *x, leat_node *y);
+
+/* What consumers use instead of nodes that a pass removes. Consumers are changed by
+ * leat_replacements_end, or before that, if the pass visits nodes in the order of leat_pass_order,
+ * when each is visited (leat_replace_inputs): so all replacements together take linear time. */
+typedef struct leat_replacement {
+    leat_out
+        by;     /* output i becomes output by.index + i of by.node; control edges come from there */
+    bool waits; /* consumers get the node's control inputs, too */
+    bool is_gone; /* the node is removed; if by.node is NULL, it had control edges only */
+} leat_replacement;
+/* An array for all nodes of g, by id. */
+leat_replacement *leat_replacements_new(const leat_graph *g);
+void leat_replace_inputs(const leat_replacement *r, leat_node *n);
+/* Changes all consumers that still use removed nodes, marks the removed nodes dead, and frees r. No
+ * node was added since leat_replacements_new. */
+void leat_replacements_end(leat_replacement *r, leat_graph *g);
 
 /* Whether n is used only as the gradient of a dense training op, or as the value of an AssignAdd or
  * AssignSub, on its own device (fuse_apply.c). */

@@ -47,6 +47,7 @@ static leat_status join(placer *p, const leat_node *a, const leat_node *b)
     if (!gx->asked_by)
         gx->asked_by = gy->asked_by;
     gy->parent = x;
+    gx->joined = true;
     return NULL;
 }
 
@@ -95,12 +96,9 @@ static leat_status join_inputs(placer *p, const leat_node *n)
  * name. */
 static leat_status join_around(placer *p, const leat_node *merge, const leat_node *n)
 {
-    int y = root_of(p, n->id);
-    bool alone = conflict(&p->groups[root_of(p, merge->id)].asked, &p->groups[y].asked);
-    for (int i = 0; i < p->c->graph->n_nodes && alone; i++)
-        alone = i == n->id || root_of(p, i) != y;
-    if (alone)
-        p->groups[y].asked = LEAT_DEVICE_ANY;
+    group *of = &p->groups[root_of(p, n->id)];
+    if (!of->joined && conflict(&p->groups[root_of(p, merge->id)].asked, &of->asked))
+        of->asked = LEAT_DEVICE_ANY;
     return join(p, merge, n);
 }
 
@@ -196,6 +194,7 @@ static leat_status make_groups(placer *p)
     for (int i = 0; i < g->n_nodes; i++) {
         if (g->nodes[i]->dead)
             continue;
+        LEAT_TRY(leat_pass_stopped(p->c, i));
         LEAT_TRY(join_class(p, g->nodes[i]));
         LEAT_TRY(join_inputs(p, g->nodes[i]));
     }

@@ -171,20 +171,18 @@ static bool takes_state(const leat_node *user, int input)
 /* What a node of the source graph keeps is used by all its users, whichever of them this run needs:
  * the classes that can run all of these. */
 static unsigned classes_of_users(const placer *p, const leat_uses *u, const leat_node *owner,
-                                 int *stack, bool *seen)
+                                 int *stack, int *seen, int search)
 {
-    const leat_graph *g = p->c->source;
     unsigned classes = ~0u;
     int top = 0;
-    memset(seen, 0, sizeof(*seen) * (size_t)g->n_nodes);
     stack[top++] = owner->id;
     while (top) {
         int id = stack[--top];
         for (int k = u->at[id]; k < u->at[id + 1]; k++) {
             const leat_node *user = u->v[k].node;
-            if (u->v[k].input < 0 || seen[user->id] || !takes_state(user, u->v[k].input))
+            if (u->v[k].input < 0 || seen[user->id] == search || !takes_state(user, u->v[k].input))
                 continue;
-            seen[user->id] = true;
+            seen[user->id] = search;
             classes &= leat_place_classes(p, user);
             stack[top++] = user->id;
         }
@@ -200,7 +198,7 @@ void leat_place_state(placer *p)
     pthread_mutex_lock((pthread_mutex_t *)&source->lock);
     leat_uses u = leat_uses_of(source);
     int *stack = leat_new_array(int, source->n_nodes + 1);
-    bool *seen = leat_new_array(bool, source->n_nodes + 1);
+    int *seen = leat_new_array(int, source->n_nodes + 1); /* by id: the last search that saw it */
     for (int i = 0; i < p->c->graph->n_nodes; i++) {
         const leat_node *n = p->c->graph->nodes[i];
         const leat_node *owner =
@@ -209,7 +207,7 @@ void leat_place_state(placer *p)
                 ? NULL
                 : leat_graph_find(source, n->name);
         if (owner)
-            p->groups[root_of(p, i)].classes &= classes_of_users(p, &u, owner, stack, seen);
+            p->groups[root_of(p, i)].classes &= classes_of_users(p, &u, owner, stack, seen, i + 1);
     }
     free(stack);
     free(seen);

@@ -9,6 +9,7 @@ typedef struct group {
     int parent;             /* union-find, by node id */
     leat_device_name asked; /* of the whole group, at its root */
     const char *asked_by;   /* a node that asked, for messages */
+    bool joined;            /* the root has joined another group to its own */
     unsigned classes;       /* set of classes that have kernels for all members */
     const leat_target *chosen;
 } group;

@@ -14,15 +14,31 @@ typedef struct pruner {
     leat_node **copy; /* by id in the source; NULL: not needed */
     int *stack, n_stack;
     leat_node **args; /* one for each feed */
+    int *feed_of;     /* by id in the source: 1 + the last feed of one of its outputs, or 0 */
+    int *feed_before; /* by feed: 1 + the feed of the same node before it, or 0 */
 } pruner;
 
 /* The feed of this output, or -1. */
 static int feed_of(const pruner *p, leat_out x)
 {
-    for (int i = 0; i < p->q->n_feeds; i++)
-        if (p->q->feeds[i].node == x.node && p->q->feeds[i].index == x.index)
-            return i;
-    return -1;
+    int i = p->feed_of[x.node->id] - 1;
+    while (i >= 0 && p->q->feeds[i].index != x.index)
+        i = p->feed_before[i] - 1;
+    return i;
+}
+
+static leat_status index_feeds(pruner *p)
+{
+    p->feed_of = leat_new_array(int, p->from->n_nodes + 1);
+    p->feed_before = leat_new_array(int, p->q->n_feeds + 1);
+    for (int i = 0; i < p->q->n_feeds; i++) {
+        const leat_out x = p->q->feeds[i];
+        LEAT_REQUIRE(feed_of(p, x) < 0, INVALID_ARGUMENT, "Tensor %s:%d is fed twice", x.node->name,
+                     x.index);
+        p->feed_before[i] = p->feed_of[x.node->id];
+        p->feed_of[x.node->id] = i + 1;
+    }
+    return NULL;
 }
 
 static void need(pruner *p, const leat_node *n)
@@ -39,9 +55,10 @@ static int fed_control(const pruner *p, leat_node *n)
     return !n->n_in && leat_node_flag(n, LEAT_OP_PLACEHOLDER) ? feed_of(p, (leat_out){n, 0}) : -1;
 }
 
-static void need_all(pruner *p)
+static leat_status need_all(pruner *p)
 {
-    while (p->n_stack) {
+    for (int visited = 0; p->n_stack; visited++) {
+        LEAT_TRY(leat_pass_stopped(p->c, visited));
         const leat_node *n = p->from->nodes[p->stack[--p->n_stack]];
         for (int i = 0; i < n->n_in; i++)
             if (n->in[i].node && feed_of(p, n->in[i]) < 0)
@@ -50,6 +67,7 @@ static void need_all(pruner *p)
             if (fed_control(p, n->controls[i]) < 0)
                 need(p, n->controls[i]);
     }
+    return NULL;
 }
 
 static leat_status end_node(pruner *p, const char *op, const char *name, leat_dtype t, int index,
@@ -78,7 +96,7 @@ static leat_status make_args(pruner *p)
                           &p->args[i]));
         p->args[i]->out_shapes[0] = x.node->out_shapes[x.index]; /* checked when a value is fed */
         const char *at = p->c->client_device ? p->c->client_device : x.node->device;
-        p->args[i]->device = leat_arena_strdup(&p->c->graph->arena, at);
+        p->args[i]->device = leat_graph_device(p->c->graph, at);
     }
     return NULL;
 }
@@ -95,6 +113,7 @@ static leat_status connect(pruner *p)
     for (int id = 0; id < p->from->n_nodes; id++) {
         leat_node *n = p->copy[id];
         const leat_node *was = p->from->nodes[id];
+        LEAT_TRY(leat_pass_stopped(p->c, id));
         if (!n)
             continue;
         for (int i = 0; i < was->n_in; i++) {
@@ -105,9 +124,11 @@ static leat_status connect(pruner *p)
                              feed_of(p, was->in[i]) >= 0,
                          INTERNAL, "Node %s lost a reference", n->name);
         }
+        leat_control_adder controls = leat_control_adder_of(n);
         for (int i = 0; i < was->n_controls; i++) {
             int feed = fed_control(p, was->controls[i]);
-            leat_node_add_control(n, feed >= 0 ? p->args[feed] : p->copy[was->controls[i]->id]);
+            leat_control_adder_add(&controls,
+                                   feed >= 0 ? p->args[feed] : p->copy[was->controls[i]->id]);
         }
     }
     for (int i = 0; i < p->q->n_fetches; i++) {
@@ -118,7 +139,7 @@ static leat_status connect(pruner *p)
         LEAT_TRY(end_node(p, "_Retval", name, leat_dtype_base(leat_out_dtype(x)), i, mapped(p, x),
                           &ret));
         const char *at = p->c->client_device ? p->c->client_device : x.node->device;
-        ret->device = leat_arena_strdup(&p->c->graph->arena, at);
+        ret->device = leat_graph_device(p->c->graph, at);
     }
     return NULL;
 }
@@ -172,15 +193,18 @@ leat_status leat_pass_prune(leat_compile *c, const leat_request *q)
     p.copy = leat_new_array(leat_node *, p.from->n_nodes + 1);
     p.stack = leat_new_array(int, p.from->n_nodes + 1);
     p.args = leat_new_array(leat_node *, q->n_feeds + 1);
-    leat_status s = make_args(&p);
-    for (int i = 0; i < q->n_fetches; i++)
+    leat_status s = index_feeds(&p);
+    if (!s)
+        s = make_args(&p);
+    for (int i = 0; i < q->n_fetches && !s; i++)
         if (feed_of(&p, q->fetches[i]) < 0)
             need(&p, q->fetches[i].node);
-    for (int i = 0; i < q->n_targets; i++) {
+    for (int i = 0; i < q->n_targets && !s; i++) {
         need(&p, q->targets[i].node);
         p.copy[q->targets[i].node->id]->wanted = true;
     }
-    need_all(&p);
+    if (!s)
+        s = need_all(&p);
     if (!s)
         s = connect(&p);
     if (!s)
@@ -188,5 +212,7 @@ leat_status leat_pass_prune(leat_compile *c, const leat_request *q)
     free(p.copy);
     free(p.stack);
     free(p.args);
+    free(p.feed_of);
+    free(p.feed_before);
     return s;
 }

@@ -166,19 +166,20 @@ static leat_out gives_back(const leat_node *n, leat_node **past)
 /* The node gets the control inputs of its constant inputs. */
 static void take_controls(leat_node *n, const leat_node *of)
 {
+    leat_control_adder a = leat_control_adder_of(n);
     for (int i = 0; i < of->n_in; i++)
         if (leat_is_const(of->in[i].node))
             for (int j = 0; j < of->in[i].node->n_controls; j++)
-                leat_node_add_control(n, of->in[i].node->controls[j]);
+                leat_control_adder_add(&a, of->in[i].node->controls[j]);
 }
 
 static void make_identity(leat_node *n, leat_out x, const leat_node *past)
 {
     take_controls(n, n);
-    if (past)
+    if (past) {
         take_controls(n, past);
-    for (int i = 0; past && i < past->n_controls; i++)
-        leat_node_add_control(n, past->controls[i]);
+        leat_take_controls(n, past);
+    }
     leat_arena *a = &n->graph->arena;
     for (int i = 0; i < n->n_attrs; i++)
         leat_attr_release(&n->attrs[i]);
@@ -201,7 +202,8 @@ static bool used_by_flow(const leat_uses *u, const leat_node *n)
     return false;
 }
 
-/* Consumers of the Identity n use its input instead, and get its control inputs. */
+/* Whether consumers of the Identity n can use its input instead, and wait for its control
+ * inputs. */
 static bool can_go(const leat_uses *u, const leat_node *n)
 {
     const leat_node *from = n->in[0].node;
@@ -218,34 +220,30 @@ static bool can_go(const leat_uses *u, const leat_node *n)
     if (!n->n_controls)
         return true;
     return !used_by_flow(u, n) && !leat_used_elsewhere(u, n) &&
-           n->n_controls * uses <= n->n_controls + uses;
-}
-
-static void remove_identity(const leat_uses *u, leat_node *n)
-{
-    for (int i = u->at[n->id]; i < u->at[n->id + 1]; i++)
-        for (int j = 0; j < n->n_controls; j++)
-            leat_node_add_control(u->v[i].node, n->controls[j]);
-    leat_replace_uses(u, (leat_out){n, 0}, n->in[0]);
-    leat_replace_controls(u, n, n->in[0].node);
-    n->dead = true;
+           (int64_t)n->n_controls * uses <= (int64_t)n->n_controls + uses;
 }
 
 leat_status leat_pass_simplify(leat_compile *c)
 {
-    leat_uses u = leat_uses_of(c->graph);
+    leat_graph *g = c->graph;
+    leat_uses u = leat_uses_of(g);
+    leat_replacement *replaced = leat_replacements_new(g);
     int count;
-    leat_node **order = leat_pass_order(c->graph, &count);
-    for (int i = 0; i < count; i++) {
+    leat_node **order = leat_pass_order(g, &count);
+    leat_status s = NULL;
+    for (int i = 0; i < count && !(s = leat_pass_stopped(c, i)); i++) {
         leat_node *n = order[i];
         leat_node *past = NULL;
+        leat_replace_inputs(replaced, n);
         leat_out x = leat_node_is_pure(n) && n->n_in ? gives_back(n, &past) : (leat_out){0};
         if (x.node)
             make_identity(n, x, past);
         if (leat_node_flag(n, LEAT_OP_IDENTITY) && can_go(&u, n))
-            remove_identity(&u, n);
+            replaced[n->id] =
+                (leat_replacement){.by = n->in[0], .waits = n->n_controls > 0, .is_gone = true};
     }
+    leat_replacements_end(replaced, g);
     free(order);
     leat_uses_free(&u);
-    return NULL;
+    return s;
 }

@@ -18,11 +18,12 @@ typedef struct sweeper {
 
 static void make_no_op(sweeper *s, leat_node *n)
 {
+    leat_control_adder a = leat_control_adder_of(n);
     for (int i = 0; i < n->n_in; i++) {
         leat_node *from = n->in[i].node;
         s->data_uses[from->id]--;
         if (!leat_is_const(from) || from->n_controls)
-            leat_node_add_control(n, from);
+            leat_control_adder_add(&a, from);
     }
     for (int i = 0; i < n->n_attrs; i++)
         leat_attr_release(&n->attrs[i]);
@@ -30,28 +31,37 @@ static void make_no_op(sweeper *s, leat_node *n)
     n->n_in = n->n_out = n->n_attrs = 0;
 }
 
-/* Control edges from n are replaced by edges from n's own control inputs, if that does not make
- * more edges. Across devices it would: n is one edge that crosses. */
-static void bypass(const leat_uses *u, leat_node *n)
+/* Whether control edges from n can be replaced by edges from n's own control inputs: if that does
+ * not make more edges. Across devices it would: n is one edge that crosses. */
+static bool may_bypass(const leat_uses *u, const leat_node *n)
 {
-    int users = u->at[n->id + 1] - u->at[n->id];
-    if (n->wanted || n->n_controls * users > n->n_controls + users || leat_used_elsewhere(u, n))
-        return;
-    for (int i = u->at[n->id]; i < u->at[n->id + 1]; i++) {
-        leat_node *to = u->v[i].node;
-        int kept = 0;
-        for (int j = 0; j < to->n_controls; j++)
-            if (to->controls[j] != n)
-                to->controls[kept++] = to->controls[j];
-        to->n_controls = kept;
-        for (int j = 0; j < n->n_controls; j++)
-            leat_node_add_control(to, n->controls[j]);
-    }
-    n->dead = true;
+    const int64_t users = u->at[n->id + 1] - u->at[n->id];
+    return !n->wanted && n->n_controls * users <= n->n_controls + users &&
+           !leat_used_elsewhere(u, n);
 }
 
-static void drop_values(leat_graph *g)
+/* Replaces NoOps by their control inputs. */
+static leat_status bypass_no_ops(const leat_compile *c, sweeper *s, leat_node **order, int count)
 {
+    leat_graph *g = c->graph;
+    leat_replacement *replaced = leat_replacements_new(g);
+    leat_status stopped = NULL;
+    s->uses = leat_uses_of(g);
+    for (int i = 0; i < count && !(stopped = leat_pass_stopped(c, i)); i++) {
+        const leat_node *n = order[i];
+        leat_replace_inputs(replaced, order[i]);
+        if (leat_node_role(n) == LEAT_ROLE_NO_OP && !s->below_flow[n->id] &&
+            may_bypass(&s->uses, n))
+            replaced[n->id] = (leat_replacement){.waits = true, .is_gone = true};
+    }
+    leat_replacements_end(replaced, g);
+    leat_uses_free(&s->uses);
+    return stopped;
+}
+
+static leat_status drop_values(const leat_compile *c)
+{
+    leat_graph *g = c->graph;
     sweeper s = {.data_uses = leat_new_array(int, g->n_nodes + 1),
                  .below_flow = leat_pass_below_flow(g)};
     int count;
@@ -65,15 +75,11 @@ static void drop_values(leat_graph *g)
             !leat_node_flag(n, LEAT_OP_CHECKS))
             make_no_op(&s, n);
     }
-    /* The nodes that wait for a NoOp do not change while the NoOps before it are replaced. */
-    s.uses = leat_uses_of(g);
-    for (int i = 0; i < count; i++)
-        if (leat_node_role(order[i]) == LEAT_ROLE_NO_OP && !s.below_flow[order[i]->id])
-            bypass(&s.uses, order[i]);
-    leat_uses_free(&s.uses);
+    leat_status stopped = bypass_no_ops(c, &s, order, count);
     free(order);
     free(s.data_uses);
     free(s.below_flow);
+    return stopped;
 }
 
 static void drop_unreached(leat_graph *g)
@@ -106,7 +112,7 @@ static void drop_unreached(leat_graph *g)
 
 leat_status leat_pass_sweep(leat_compile *c)
 {
-    drop_values(c->graph);
+    LEAT_TRY(drop_values(c));
     drop_unreached(c->graph);
     return NULL;
 }

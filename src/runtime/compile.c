@@ -9,16 +9,42 @@
 enum { ALWAYS, OPTIMIZES, FUSES }; /* FUSES: makes nodes that only Leat has */
 
 static const struct {
+    const char *name;
     leat_status (*run)(leat_compile *c);
     int kind;
 } passes[] = {
-    {leat_pass_inline, ALWAYS},    {leat_pass_reread, ALWAYS},
-    {leat_pass_place, ALWAYS},     {leat_pass_reread_inside, ALWAYS},
-    {leat_pass_fold, OPTIMIZES},   {leat_pass_simplify, OPTIMIZES},
-    {leat_pass_cse, OPTIMIZES},    {leat_pass_sweep, OPTIMIZES},
-    {leat_pass_fuse, FUSES},       {leat_pass_fuse_xent, FUSES},
-    {leat_pass_fuse_cwise, FUSES}, {leat_pass_fuse_apply, FUSES},
+    {"inline", leat_pass_inline, ALWAYS},
+    {"reread", leat_pass_reread, ALWAYS},
+    {"place", leat_pass_place, ALWAYS},
+    {"reread_inside", leat_pass_reread_inside, ALWAYS},
+    {"fold", leat_pass_fold, OPTIMIZES},
+    {"simplify", leat_pass_simplify, OPTIMIZES},
+    {"cse", leat_pass_cse, OPTIMIZES},
+    {"sweep", leat_pass_sweep, OPTIMIZES},
+    {"fuse", leat_pass_fuse, FUSES},
+    {"fuse_xent", leat_pass_fuse_xent, FUSES},
+    {"fuse_cwise", leat_pass_fuse_cwise, FUSES},
+    {"fuse_apply", leat_pass_fuse_apply, FUSES},
 };
+
+static void record_time(const leat_plan_options *o, const char *name, int64_t begin_ns)
+{
+    if (o->times && o->times->n < LEAT_MOST_STAGES)
+        o->times->v[o->times->n++] = (leat_stage_time){name, leat_now_ns() - begin_ns};
+}
+
+leat_status leat_plan_stage(const leat_plan_options *o, const char *name, int64_t begin_ns,
+                            leat_status s)
+{
+    record_time(o, name, begin_ns);
+    if (!s) {
+        const leat_stop stop = leat_plan_stop(o);
+        s = leat_stop_check(&stop);
+    }
+    return leat_status_code(s) == LEAT_CANCELLED || leat_status_code(s) == LEAT_DEADLINE_EXCEEDED
+               ? leat_status_suffix(s, " while the graph was compiled (%s)", name)
+               : s;
+}
 
 /* Where constants are computed. */
 static leat_device *host_of(const leat_plan_options *o)
@@ -90,15 +116,32 @@ static leat_status insert_copies(const leat_plan_options *o, leat_graph **parts)
 static leat_status run_passes(leat_compile *c, const leat_plan_options *o, leat_graph ***parts_out)
 {
     leat_status s = NULL;
-    for (size_t i = 0; i < sizeof(passes) / sizeof(*passes) && !s; i++)
-        if (passes[i].kind == ALWAYS ||
-            (!c->no_optimization && !(passes[i].kind == FUSES && c->by_process)))
-            s = passes[i].run(c);
-    if (!s)
-        s = leat_pass_partition(c, parts_out);
-    if (!s)
-        s = keep_functions(c, o, *parts_out);
+    for (size_t i = 0; i < sizeof(passes) / sizeof(*passes) && !s; i++) {
+        if (passes[i].kind != ALWAYS &&
+            (c->no_optimization || (passes[i].kind == FUSES && c->by_process)))
+            continue;
+        const int64_t begin = leat_now_ns();
+        s = leat_plan_stage(o, passes[i].name, begin, passes[i].run(c));
+    }
+    if (s)
+        return s;
+    const int64_t begin = leat_now_ns();
+    s = leat_pass_partition(c, parts_out);
+    if (s)
+        return leat_plan_stage(o, "partition", begin, s);
+    record_time(o, "partition", begin);
+    s = keep_functions(c, o, *parts_out);
     return s || c->by_process ? s : insert_copies(o, *parts_out);
+}
+
+static bool is_cancelled(void *cancellation)
+{
+    return leat_is_cancelled(cancellation);
+}
+
+leat_stop leat_plan_stop(const leat_plan_options *o)
+{
+    return (leat_stop){o->deadline_ns, o->cancellation ? is_cancelled : NULL, o->cancellation};
 }
 
 static leat_compile compile_of(const leat_plan_options *o, const leat_target *targets, int n)
@@ -109,7 +152,8 @@ static leat_compile compile_of(const leat_plan_options *o, const leat_target *ta
                       .no_optimization = o->no_optimization,
                       .has_kernel = has_kernel,
                       .may_wait = may_wait,
-                      .arg = host_of(o)};
+                      .arg = host_of(o),
+                      .stop = leat_plan_stop(o)};
     c.evaluate = c.arg ? leat_evaluate_node : NULL;
     return c;
 }
@@ -135,9 +179,11 @@ leat_status leat_compile_graph(const leat_graph *g, const leat_request *q,
     c.by_process = o->far != NULL;
     c.client_device = o->far ? o->devices[0]->name : NULL;
     /* The graph may be growing in another thread; the copy does not. */
+    const int64_t begin = leat_now_ns();
     pthread_mutex_lock((pthread_mutex_t *)&g->lock);
     leat_status s = leat_pass_prune(&c, q);
     pthread_mutex_unlock((pthread_mutex_t *)&g->lock);
+    s = leat_plan_stage(o, "prune", begin, s);
     if (!s)
         s = run_passes(&c, o, parts_out);
     leat_graph_free(c.graph);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "core/alloc.h"
-#include "runtime/plan.h"
+#include "runtime/session_int.h"
 
 /* The kernel's outputs, as tensors with references of their own. */
 static leat_status gather(const leat_node *n, leat_entry *out, leat_tensor **values)
@@ -14,6 +14,12 @@ static leat_status gather(const leat_node *n, leat_entry *out, leat_tensor **val
     return NULL;
 }
 
+static void cancel_step(void *step)
+{
+    leat_step_fail(step, leat_error(CANCELLED, "The run was cancelled"));
+}
+
+/* The run's deadline and cancellation (c->stop, made by leat_plan_stop) end the kernel, too. */
 leat_status leat_evaluate_node(const leat_compile *c, const leat_node *n, leat_tensor *const *in,
                                leat_tensor **values)
 {
@@ -29,6 +35,9 @@ leat_status leat_evaluate_node(const leat_compile *c, const leat_node *n, leat_t
     for (int i = 0; i < n->n_in; i++)
         entries[i].tensor = leat_tensor_ref(in[i]);
     leat_step_init(&step);
+    step.deadline_ns = c->stop.deadline_ns;
+    leat_cancel_watch watch = {.fn = cancel_step, .arg = &step};
+    leat_cancellation_watch(c->stop.arg, &watch);
     leat_kernel k = {.bound = &bound,
                      .step = &step,
                      .device = device,
@@ -37,6 +46,7 @@ leat_status leat_evaluate_node(const leat_compile *c, const leat_node *n, leat_t
                      .n_in = n->n_in,
                      .n_out = n->n_out};
     leat_status s = leat_kernel_run(&k);
+    leat_cancellation_unwatch(c->stop.arg, &watch);
     if (!s)
         s = gather(n, k.out, values);
     for (int i = 0; i < n->n_in + n->n_out; i++)

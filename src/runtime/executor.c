@@ -362,7 +362,11 @@ static void run_sync(leat_run *r, task t, leat_entry *in, task_list *ready)
                      .frame = t.it->frame_id,
                      .iteration = t.it->number};
     int64_t started = r->step->trace ? leat_now_ns() : 0;
+    if (n->expensive)
+        atomic_store_explicit(&r->expensive, n, memory_order_relaxed);
     leat_status s = leat_kernel_run(&k);
+    if (n->expensive)
+        atomic_store_explicit(&r->expensive, NULL, memory_order_relaxed);
     if (r->step->trace)
         trace(r, n, out, started);
     /* Inputs are cleared first, so that the successors can use their memory again. */
@@ -526,6 +530,12 @@ void leat_run_waiting(leat_run *r, char *buf, size_t n)
 {
     size_t at = 0;
     buf[0] = 0;
+    const exec_node *runs = atomic_load_explicit(&r->expensive, memory_order_relaxed);
+    if (runs) {
+        const leat_node *node = runs->bound.node;
+        int w = snprintf(buf, n, "%s (%s, which is running)", node->name, node->op->def->name);
+        at += w > 0 ? (size_t)w : 0;
+    }
     pthread_mutex_lock(&r->wait_lock);
     for (async_run *a = r->waiting; a && at + 4 < n; a = a->next) {
         const leat_node *node = a->t.node->bound.node;

@@ -6,6 +6,7 @@
 #ifndef LEAT_EXECUTOR_H
 #define LEAT_EXECUTOR_H
 
+#include "core/stop.h"
 #include "runtime/kernel_int.h"
 #include "runtime/step.h"
 
@@ -15,7 +16,7 @@ typedef struct leat_run leat_run;
 /* The caller keeps the graph, and the callables that its nodes run (NULL: none), until the executor
  * is freed. */
 leat_status leat_executor_new(leat_graph *g, leat_device *device, struct leat_callables *callables,
-                              leat_executor **out) LEAT_MUST_CHECK;
+                              const leat_stop *stop, leat_executor **out) LEAT_MUST_CHECK;
 void leat_executor_free(leat_executor *e);
 
 leat_run *leat_run_new(leat_executor *e);

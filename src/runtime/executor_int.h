@@ -108,6 +108,8 @@ struct leat_run {
     } * jobs;        /* one for each node: the argument when another thread runs it */
     task_list spare; /* the starting thread's, kept between steps */
     atomic_int active;
+    _Atomic(const exec_node *)
+        expensive;                  /* an expensive node that runs now, for messages; or NULL */
     pthread_mutex_t flow;           /* guards frames and iterations; see rule 3 */
     struct live_frame *frames;      /* all live frames but the root, linked */
     pthread_mutex_t wait_lock;      /* guards waiting */

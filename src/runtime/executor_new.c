@@ -6,6 +6,8 @@
 #include "runtime/executor_int.h"
 #include "runtime/memory_plan.h"
 
+enum { CHECK_EVERY = 4096 }; /* nodes between two looks at the deadline */
+
 static const enum exec_kind kinds[] = {
     [LEAT_ROLE_SWITCH] = EXEC_SWITCH,       [LEAT_ROLE_MERGE] = EXEC_MERGE,
     [LEAT_ROLE_ENTER] = EXEC_ENTER,         [LEAT_ROLE_EXIT] = EXEC_EXIT,
@@ -102,7 +104,7 @@ static void place_in_frames(leat_executor *e)
 }
 
 leat_status leat_executor_new(leat_graph *g, leat_device *device, struct leat_callables *callables,
-                              leat_executor **out)
+                              const leat_stop *stop, leat_executor **out)
 {
     leat_executor *e = leat_new(leat_executor);
     leat_arena_init(&e->arena);
@@ -112,6 +114,8 @@ leat_status leat_executor_new(leat_graph *g, leat_device *device, struct leat_ca
     e->nodes = leat_new_array(exec_node, g->n_nodes + 1);
     leat_status s = NULL;
     for (int i = 0; i < g->n_nodes && !s; i++) {
+        if (i % CHECK_EVERY == CHECK_EVERY - 1 && (s = leat_stop_check(stop)))
+            break;
         if (g->nodes[i]->dead)
             continue;
         place[i] = e->n_nodes++;

@@ -181,12 +181,42 @@ void leat_kernel_free_temps(leat_kernel *k)
 void leat_kernel_for(leat_kernel *k, int64_t n, double unit_ns,
                      void (*fn)(void *arg, int64_t begin, int64_t end), void *arg)
 {
-    leat_pool_for(k->device->intra, n, unit_ns, fn, arg);
+    leat_loop_stop stop;
+    leat_pool_for_until(k->device->intra, n, unit_ns, fn, arg, leat_kernel_stop(k, &stop));
+}
+
+static bool is_late(const leat_step *s)
+{
+    return s->deadline_ns && leat_now_ns() > s->deadline_ns;
 }
 
 bool leat_kernel_cancelled(leat_kernel *k)
 {
-    return leat_step_cancelled(k->step);
+    if (!leat_step_cancelled(k->step) && !is_late(k->step))
+        return false;
+    atomic_store_explicit(&k->stopped, true, memory_order_relaxed);
+    return true;
+}
+
+leat_status leat_kernel_check(leat_kernel *k)
+{
+    if (!leat_kernel_cancelled(k))
+        return NULL;
+    const leat_node *n = k->bound->node;
+    LEAT_REQUIRE(!leat_step_cancelled(k->step), CANCELLED, "{{node %s}} was cancelled", n->name);
+    return leat_error(DEADLINE_EXCEEDED, "Timed out while {{node %s}} (%s) was running", n->name,
+                      n->op->def->name);
+}
+
+static bool is_stopped(void *kernel)
+{
+    return leat_kernel_cancelled(kernel);
+}
+
+const leat_loop_stop *leat_kernel_stop(leat_kernel *k, leat_loop_stop *s)
+{
+    *s = (leat_loop_stop){is_stopped, k};
+    return k->bound->holds_state ? NULL : s;
 }
 
 void leat_kernel_done(leat_kernel *k, leat_status s)
@@ -249,5 +279,5 @@ leat_status leat_kernel_run(leat_kernel *k)
     leat_status s = k->bound->via_float ? leat_kernel_run_via_float(k) : k->bound->def->run(k);
     if (k->temps)
         leat_kernel_free_temps(k);
-    return s;
+    return !s && atomic_load_explicit(&k->stopped, memory_order_relaxed) ? leat_kernel_check(k) : s;
 }

@@ -4,7 +4,10 @@
 
 #include <leat/extend.h>
 
+#include <stdatomic.h>
+
 #include "core/buffer.h"
+#include "core/threadpool.h"
 #include "graph/graph_int.h"
 #include "runtime/device.h"
 #include "runtime/resource.h"
@@ -36,7 +39,8 @@ typedef struct leat_bound {
     const leat_kernel_def *def;
     const leat_node *node;
     void *state;
-    bool via_float;                   /* half or bfloat16, computed in float */
+    bool via_float;   /* half or bfloat16, computed in float */
+    bool holds_state; /* an input is a reference or a handle: its loops are never left half done */
     struct leat_callables *callables; /* those of the node's plan; NULL: none. Borrowed */
     /* A leat_place for each input, then for each output. NULL where the device's memory is the
      * host's. */
@@ -57,6 +61,7 @@ struct leat_kernel {
     void (*done)(leat_kernel *k, leat_status s); /* async kernels: set by the executor */
     uint64_t frame;                              /* id of the loop's frame; 0: outside of loops */
     int64_t iteration;                           /* number of the frame's iteration */
+    atomic_bool stopped; /* the kernel has been told that the rest of its work is not wanted */
 };
 
 /* The kernel for this node on this kind of device; NOT_FOUND lists those that exist: "No OpKernel
@@ -90,6 +95,11 @@ leat_status leat_kernel_run_via_float(leat_kernel *k) LEAT_MUST_CHECK;
 void leat_kernel_free_temps(leat_kernel *k);
 
 /* ---- For the kernels in src/kernels, beyond extend.h ---- */
+/* For loops that do not use leat_kernel_for: says when to end early. NULL if the kernel has
+ * references or handles as inputs: it may be writing to a variable, and goes on to its end. */
+const leat_loop_stop *leat_kernel_stop(leat_kernel *k, leat_loop_stop *s);
+/* The error of a kernel that ends early because leat_kernel_cancelled; else NULL. */
+leat_status leat_kernel_check(leat_kernel *k) LEAT_MUST_CHECK;
 leat_device *leat_kernel_device(leat_kernel *k);
 leat_resources *leat_kernel_resources(leat_kernel *k);
 /* The handle in input i; INVALID_ARGUMENT if the input is no handle, or one of another device. */

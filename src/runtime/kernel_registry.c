@@ -189,9 +189,20 @@ leat_status leat_kernel_find(const leat_node *n, const char *device_type,
     return NULL;
 }
 
+/* Whether the kernel can reach memory that outlives the step. */
+static bool takes_state(const leat_node *n)
+{
+    for (int i = 0; i < n->n_in; i++) {
+        const leat_dtype t = leat_out_dtype(n->in[i]);
+        if (leat_dtype_is_ref(t) || t == LEAT_RESOURCE)
+            return true;
+    }
+    return false;
+}
+
 leat_status leat_kernel_bind(leat_bound *b, const leat_node *n, const char *device_type)
 {
-    leat_bound x = {.node = n};
+    leat_bound x = {.node = n, .holds_state = takes_state(n)};
     LEAT_TRY(leat_kernel_find(n, device_type, &x.def, &x.via_float));
     if (x.def->state_size)
         x.state = leat_xcalloc(1, x.def->state_size);

@@ -22,14 +22,18 @@ static leat_status add_parts(leat_plan *p, leat_graph **graphs, const leat_plan_
 {
     leat_status s = add_callables(p, graphs, o);
     leat_callables *callables = p->callables ? p->callables : o->callables;
+    const leat_stop stop = leat_plan_stop(o);
     for (int i = 0; graphs && i < o->n_devices; i++) {
         if (!graphs[i])
             continue;
         leat_plan_part *x = &p->parts[p->n_parts++];
         x->graph = graphs[i];
         x->device = o->devices[i];
-        if (!s)
-            s = leat_executor_new(x->graph, x->device, callables, &x->executor);
+        if (s)
+            continue;
+        const int64_t begin = leat_now_ns();
+        s = leat_executor_new(x->graph, x->device, callables, &stop, &x->executor);
+        s = leat_plan_stage(o, "executor", begin, s);
     }
     free(graphs);
     return s;
@@ -78,8 +82,10 @@ static leat_status plan_made(leat_plan *p, leat_status s, leat_plan **out)
         leat_plan_free(p);
         return s;
     }
-    for (int i = 0; i < p->n_parts; i++)
+    for (int i = 0; i < p->n_parts; i++) {
         leat_groups_add(p->parts[i].graph, &p->groups, &p->n_groups);
+        leat_graph_seal(p->parts[i].graph);
+    }
     *out = p;
     return NULL;
 }

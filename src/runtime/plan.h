@@ -8,15 +8,27 @@
 
 typedef struct leat_plan leat_plan;
 
+/* How long the stages of compiling took: the passes, in order, then making executors. */
+enum { LEAT_MOST_STAGES = 32 };
+typedef struct leat_stage_time {
+    const char *name;
+    int64_t ns;
+} leat_stage_time;
+typedef struct leat_stage_times {
+    leat_stage_time v[LEAT_MOST_STAGES];
+    int n;
+} leat_stage_times;
+
 typedef struct leat_plan_options {
     leat_device *const *devices; /* of this task */
     int n_devices;
     leat_far *far; /* NULL: there are no other tasks. A set of callables shares it. */
     bool soft_placement, log_placement, no_optimization;
-    /* Compiling fails if other tasks do not have their parts by this time (CLOCK_MONOTONIC; 0:
-     * within two minutes), or when this is cancelled (NULL: never). */
+    /* Compiling fails once this time has passed (CLOCK_MONOTONIC; 0: other tasks get their parts
+     * within two minutes) or this is cancelled (NULL: never). */
     int64_t deadline_ns;
     leat_cancellation *cancellation;
+    leat_stage_times *times; /* NULL: not recorded */
     /* For the plan of a function's body: the set whose callables its nodes call, which outlives the
      * plan. NULL: the plan makes a set of its own if its nodes name functions. */
     struct leat_callables *callables;
@@ -47,6 +59,12 @@ bool leat_plan_closed(const leat_plan *p);
 int leat_plan_graphs(const leat_plan *p);
 const leat_graph *leat_plan_graph(const leat_plan *p, int i);
 
+/* compile.c: the deadline and cancellation of o. */
+leat_stop leat_plan_stop(const leat_plan_options *o);
+/* compile.c: a stage that began at begin_ns has ended with s, which this takes. Records its time;
+ * if the run does not wait for the plan any more, gives an error that names the stage. */
+leat_status leat_plan_stage(const leat_plan_options *o, const char *name, int64_t begin_ns,
+                            leat_status s) LEAT_MUST_CHECK;
 /* evaluate.c: runs one node for the passes, which fold constants; c->arg is the device. */
 leat_status leat_evaluate_node(const leat_compile *c, const leat_node *n, leat_tensor *const *in,
                                leat_tensor **values) LEAT_MUST_CHECK;

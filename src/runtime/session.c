@@ -98,14 +98,8 @@ static leat_status check_request(const leat_session *s, const leat_request *q)
 {
     if (s->graph->status)
         return leat_status_copy(s->graph->status);
-    for (int i = 0; i < q->n_feeds; i++) {
+    for (int i = 0; i < q->n_feeds; i++)
         LEAT_TRY(check_out(s, q->feeds[i], "fed", false));
-        for (int j = 0; j < i; j++)
-            LEAT_REQUIRE(q->feeds[i].node != q->feeds[j].node ||
-                             q->feeds[i].index != q->feeds[j].index,
-                         INVALID_ARGUMENT, "Tensor %s:%d is fed twice", q->feeds[i].node->name,
-                         q->feeds[i].index);
-    }
     for (int i = 0; i < q->n_fetches; i++)
         LEAT_TRY(check_out(s, q->fetches[i], "fetched", false));
     for (int i = 0; i < q->n_targets; i++)

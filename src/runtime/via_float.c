@@ -65,6 +65,7 @@ leat_status leat_kernel_run_via_float(leat_kernel *k)
     }
     if (!s)
         s = k->bound->def->run(&sub);
+    atomic_store_explicit(&k->stopped, atomic_load(&sub.stopped), memory_order_relaxed);
     if (!s)
         s = store_outputs(k, &sub);
     leat_kernel_free_temps(&sub);

@@ -67,12 +67,11 @@ leat_out leat_variable_initialized_value(leat_out v)
 
 typedef struct guard {
     leat_graph *g;
-    const char *name;    /* name of the variable that is being made */
-    int n_nodes;         /* number of nodes in the graph at the start */
-    bool *above;         /* by id: the initial value depends on this node */
-    leat_node **instead; /* by id: the copy that replaces the node, or NULL */
-    leat_node **stack;
-    int n_stack, cap_stack;
+    const char *name;  /* name of the variable that is being made */
+    leat_map seen;     /* the nodes that the initial value depends on, by address */
+    leat_node **above; /* the same, in a list */
+    int n_above, cap_above;
+    leat_map instead; /* address of a node -> the copy that replaces it */
 } guard;
 
 /* Nodes that work whether variables are initialised or not. The read of a handle is one, unless it
@@ -91,32 +90,43 @@ static bool is_source(leat_node *n, leat_variable_nodes *v)
            (v->resource ? leat_node_role(n) == LEAT_ROLE_READ : v->self == n);
 }
 
-/* Returns false if the value depends on itself, through a loop. */
+static void add(guard *u, leat_node *n)
+{
+    if (!n || leat_map_put_n(&u->seen, &n, sizeof(n), n))
+        return;
+    leat_grow(u->above, u->n_above, u->cap_above);
+    u->above[u->n_above++] = n;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    return (*(leat_node *const *)a)->id - (*(leat_node *const *)b)->id;
+}
+
+/* Lists the nodes, inputs first. Returns false if the value depends on itself, through a loop. */
 static bool mark(guard *u, leat_node *from)
 {
     bool loops = false;
-    leat_grow(u->stack, u->n_stack, u->cap_stack);
-    u->stack[u->n_stack++] = from;
-    while (u->n_stack) {
-        leat_node *n = u->stack[--u->n_stack];
-        if (u->above[n->id])
-            continue;
-        u->above[n->id] = true;
+    add(u, from);
+    for (int at = 0; at < u->n_above; at++) {
+        const leat_node *n = u->above[at];
         loops |= leat_is_next_iteration(n);
-        for (int i = 0; i < n->n_in && !is_safe(n); i++) {
-            if (!n->in[i].node)
-                continue;
-            leat_grow(u->stack, u->n_stack, u->cap_stack);
-            u->stack[u->n_stack++] = n->in[i].node;
-        }
+        for (int i = 0; i < n->n_in && !is_safe(n); i++)
+            add(u, n->in[i].node);
     }
+    qsort(u->above, (size_t)u->n_above, sizeof(*u->above), by_id);
     return !loops;
 }
 
 static leat_out replaced(const guard *u, leat_out x)
 {
-    leat_node *n = x.node && x.node->id < u->n_nodes ? u->instead[x.node->id] : NULL;
+    leat_node *n = x.node ? leat_map_get_n(&u->instead, &x.node, sizeof(x.node)) : NULL;
     return n ? (leat_out){n, x.index} : x;
+}
+
+static void use_instead(guard *u, leat_node *n, leat_node *copy)
+{
+    leat_map_put_n(&u->instead, &n, sizeof(n), copy);
 }
 
 static leat_status copy_node(guard *u, leat_node *n)
@@ -134,9 +144,12 @@ static leat_status copy_node(guard *u, leat_node *n)
         .n_attrs = n->n_attrs,
         .at = n->at,
     };
+    leat_node *copy;
     leat_name_scope_enter(g, NULL);
-    leat_status s = leat_graph_add(g, &spec, &u->instead[n->id]);
+    leat_status s = leat_graph_add(g, &spec, &copy);
     leat_name_scope_leave(g);
+    if (!s)
+        use_instead(u, n, copy);
     free(in);
     return s;
 }
@@ -148,7 +161,8 @@ static leat_status replace(guard *u, leat_node *n)
         return NULL;
     if (is_source(n, &v)) {
         leat_out x = leat_variable_initialized_value((leat_out){v.self, 0});
-        u->instead[n->id] = leat_out_ok(x) ? x.node : NULL;
+        if (leat_out_ok(x))
+            use_instead(u, n, x.node);
         return NULL;
     }
     bool changed = false;
@@ -161,20 +175,17 @@ leat_out leat_guard_initial_value(leat_graph *g, const char *name, leat_out x)
 {
     if (!leat_out_ok(x) || g->status)
         return x;
-    guard u = {.g = g, .name = name, .n_nodes = g->n_nodes};
-    u.above = leat_new_array(bool, u.n_nodes + 1);
-    u.instead = leat_new_array(leat_node *, u.n_nodes + 1);
+    guard u = {.g = g, .name = name};
     leat_status s = NULL;
     if (mark(&u, x.node))
-        for (int i = 0; i < u.n_nodes && !s && !g->status; i++)
-            if (u.above[i])
-                s = replace(&u, g->nodes[i]);
+        for (int i = 0; i < u.n_above && !s && !g->status; i++)
+            s = replace(&u, u.above[i]);
     if (s)
         x = leat_graph_fail(g, (leat_loc){0}, s);
     else
         x = replaced(&u, x);
+    leat_map_release(&u.seen);
+    leat_map_release(&u.instead);
     free(u.above);
-    free(u.instead);
-    free(u.stack);
     return x;
 }

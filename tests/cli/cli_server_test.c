@@ -2,6 +2,9 @@
  * drains and ends. */
 #include "command.h"
 
+#include <leat/leat.h>
+#include <sys/stat.h>
+
 static void check(const char *env, const char *args, int code, const char *words)
 {
     command c = command_start("%s %s/leat %s", env, LEAT_BINARY_DIR, args);
@@ -93,8 +96,41 @@ static void from_tf_config(void)
     CHECK_INT(command_signal(c, SIGINT), 0);
 }
 
+/* A kernel that never ends, since nobody reads the pipe that it writes to, does not keep a server
+ * that was told to end. */
+static void ends_in_spite_of_a_kernel(void)
+{
+    char args[256], dir[] = "/tmp/leat_server_XXXXXX", target[64], stream[80];
+    int port = free_port();
+    CHECK(mkdtemp(dir));
+    snprintf(args, sizeof(args), "--cluster ps=127.0.0.1:%d --job_name ps --grace 0", port);
+    snprintf(target, sizeof(target), "grpc://127.0.0.1:%d", port);
+    snprintf(stream, sizeof(stream), "file://%s/pipe", dir);
+    CHECK_INT(mkfifo(stream + strlen("file://"), 0600), 0);
+    command c = start("", args);
+    pid_t client = fork();
+    if (client == 0) {
+        leat_graph *g = leat_graph_new();
+        leat_session *s;
+        leat_out print = LEAT_OP1("PrintV2", leat_string_const(g, "x"),
+                                  leat_attr_string("output_stream", stream));
+        leat_status bad = leat_session_open(g, &s, .target = target);
+        if (!bad)
+            bad = leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(print));
+        _exit(bad ? 0 : 1);
+    }
+    sleep(2); /* the kernel waits for a reader by now */
+    CHECK_INT(command_signal(c, SIGTERM), 1);
+    CHECK(strstr(output, "did not end in time"));
+    kill(client, SIGKILL);
+    waitpid(client, NULL, 0);
+    unlink(stream + strlen("file://"));
+    rmdir(dir);
+}
+
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"bad_use", bad_use}, {"answers", answers},
-               {"visible_token", visible_token}, {"from_tf_config", from_tf_config});
+               {"visible_token", visible_token}, {"from_tf_config", from_tf_config},
+               {"ends_in_spite_of_a_kernel", ends_in_spite_of_a_kernel});
 }

@@ -28,6 +28,24 @@ static void basics(void)
     CHECK(leat_map_get(&m, "") == NULL);
 }
 
+static void borrowed_keys(void)
+{
+    leat_map m = {.borrows_keys = true};
+    char keys[100][4];
+    for (int i = 0; i < 100; i++) {
+        snprintf(keys[i], sizeof(keys[i]), "%d", i);
+        CHECK(leat_map_put(&m, keys[i], &values[i]) == NULL);
+    }
+    size_t at = 0;
+    const char *key;
+    CHECK(leat_map_next(&m, &at, &key, NULL) && key >= keys[0] && key <= keys[99]);
+    CHECK(leat_map_put(&m, "7", &values[8]) == &values[7]); /* the key is in the table already */
+    CHECK(leat_map_remove(&m, "3") == &values[3]);
+    CHECK(leat_map_get(&m, "7") == &values[8] && !leat_map_get(&m, "3"));
+    leat_map_release(&m);
+    CHECK(m.n == 0 && m.borrows_keys);
+}
+
 static void churn(void)
 {
     leat_map m = {0};
@@ -80,5 +98,6 @@ static void hash(void)
 
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"basics", basics}, {"churn", churn}, {"hash", hash});
+    return RUN(argc, argv, {"basics", basics}, {"borrowed_keys", borrowed_keys}, {"churn", churn},
+               {"hash", hash});
 }

@@ -53,7 +53,24 @@ static void take(void)
     CHECK(b.s == NULL && b.n == 0);
 }
 
+static void no_memory(void)
+{
+    leat_strbuf b = {0};
+    leat_strbuf_puts(&b, "abc");
+    CHECK_OK(leat_strbuf_check(&b));
+    leat_strbuf_add(&b, NULL, SIZE_MAX / 4);
+    leat_strbuf_puts(&b, "def");
+    CHECK_STR(leat_strbuf_text(&b), "abc");
+    CHECK_ERROR(leat_strbuf_check(&b), RESOURCE_EXHAUSTED, "no memory for a string of 4611686018");
+    leat_strbuf_clear(&b);
+    leat_strbuf_puts(&b, "def");
+    CHECK_OK(leat_strbuf_check(&b));
+    CHECK_STR(leat_strbuf_text(&b), "def");
+    leat_strbuf_release(&b);
+}
+
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"text", text}, {"grows", grows}, {"take", take});
+    return RUN(argc, argv, {"text", text}, {"grows", grows}, {"take", take},
+               {"no_memory", no_memory});
 }

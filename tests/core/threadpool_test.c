@@ -114,6 +114,29 @@ static void loop_covers(void)
     }
 }
 
+static bool after_three(void *arg)
+{
+    return atomic_fetch_add((atomic_int *)arg, 1) >= 3;
+}
+
+/* What is left of a loop is skipped once its stop says so. */
+static void loop_stops(void)
+{
+    static atomic_uchar seen[UNITS];
+    leat_pool *pools[] = {NULL, leat_pool_new(3, "three")};
+    for (int k = 0; k < 2; k++) {
+        atomic_int asked = 0;
+        memset(seen, 0, sizeof seen);
+        leat_pool_for_until(pools[k], UNITS, 1e6, mark, seen,
+                            &(leat_loop_stop){after_three, &asked});
+        int64_t done = UNITS - not_once(seen, UNITS);
+        CHECK(done > 0 && done <= 3 * 2); /* slices of 2 ms: two units each */
+        leat_pool_for_until(pools[k], UNITS, 1e6, mark, seen, NULL);
+        CHECK_INT(not_once(seen, UNITS), done);
+        leat_pool_free(pools[k]);
+    }
+}
+
 typedef struct nest {
     leat_pool *pool;
     atomic_long sum;
@@ -245,6 +268,7 @@ int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"submit", submit}, {"submit_from_jobs", submit_from_jobs},
                {"after_sleep", after_sleep}, {"loop_covers", loop_covers},
-               {"loops_nest", loops_nest}, {"loops_concurrent", loops_concurrent},
-               {"blocking", blocking}, {"event", event}, {"spin_budget", spin_budget});
+               {"loop_stops", loop_stops}, {"loops_nest", loops_nest},
+               {"loops_concurrent", loops_concurrent}, {"blocking", blocking}, {"event", event},
+               {"spin_budget", spin_budget});
 }

@@ -130,9 +130,28 @@ static void in_a_branch(void)
     leat_graph_free(g);
 }
 
+/* Folding does not compute for long: a product of matrices of 512 is 0.13e9 of 1e9 operations. */
+static void bounded(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out x = leat_fill(leat_ints(g, 512, 512), leat_scalar(g, LEAT_FLOAT, 0.001)), y = x;
+    for (int i = 0; i < 20; i++)
+        y = leat_matmul(y, x);
+    leat_out text = leat_string_const(g, "0123456789abcdef");
+    for (int i = 0; i < 24; i++)
+        text = LEAT_OPN("StringJoin", ((leat_out[]){text, text}), 2);
+    leat_out both[2] = {y, text};
+    compiled k;
+    COMPILE(&k, g, &((leat_request){.fetches = both, .n_fetches = 2}), leat_pass_fold);
+    CHECK_INT(count_op(&k, "MatMul"), 20 - 7);
+    CHECK_INT(count_op(&k, "StringJoin"), 24 - 19); /* constants of at most 10 MB */
+    compiled_free(&k);
+    leat_graph_free(g);
+}
+
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"constants", constants}, {"several_outputs", several_outputs},
                {"shapes", shapes}, {"fed_constant", fed_constant}, {"left_alone", left_alone},
-               {"in_a_branch", in_a_branch});
+               {"in_a_branch", in_a_branch}, {"bounded", bounded});
 }

@@ -86,14 +86,26 @@ static void set_rows(leat_accumulator *a, int64_t *indices, int32_t *counts, lea
     a->sum = sum;
 }
 
-static void first_rows(leat_accumulator *a, const rows *r)
+/* Memory for the indices and counts of n rows. */
+static leat_status alloc_rows(int64_t n, int64_t **indices, int32_t **counts)
 {
-    int64_t *indices = leat_new_array(int64_t, r->n + 1);
-    int32_t *counts = leat_new_array(int32_t, r->n + 1);
+    LEAT_TRY(leat_try_array(n, indices));
+    leat_status s = leat_try_array(n, counts);
+    if (s)
+        free(*indices);
+    return s;
+}
+
+static leat_status first_rows(leat_accumulator *a, const rows *r)
+{
+    int64_t *indices;
+    int32_t *counts;
+    LEAT_TRY(alloc_rows(r->n, &indices, &counts));
     memcpy(indices, r->indices->data, sizeof(*indices) * (size_t)r->n);
     for (int64_t i = 0; i < r->n; i++)
         counts[i] = 1;
     set_rows(a, indices, counts, leat_tensor_ref(r->values));
+    return NULL;
 }
 
 /* A row of the new sum: row i of the old sum, row j of the gradient, or both (-1: not). */
@@ -134,9 +146,15 @@ static leat_status add_new(leat_accumulator *a, leat_kernel *k, const rows *r, c
     leat_shape s = r->values->shape;
     s.dim[0] = n;
     leat_tensor *sum;
-    LEAT_TRY(leat_tensor_alloc(leat_kernel_device(k)->allocator, a->dtype, &s, &sum));
-    int64_t *indices = leat_new_array(int64_t, n + 1);
-    int32_t *counts = leat_new_array(int32_t, n + 1);
+    int64_t *indices;
+    int32_t *counts;
+    LEAT_TRY(alloc_rows(n, &indices, &counts));
+    leat_status bad = leat_tensor_alloc(leat_kernel_device(k)->allocator, a->dtype, &s, &sum);
+    if (bad) {
+        free(indices);
+        free(counts);
+        return bad;
+    }
     leat_update_fn add = leat_update_of(a->dtype, LEAT_UPDATE_ADD);
     size_t bytes = (size_t)each * leat_element_size(a->dtype);
     const char *old = a->sum->data, *values = r->values->data;
@@ -158,14 +176,13 @@ leat_status leat_accumulator_add_rows(leat_accumulator *a, leat_kernel *k)
 {
     rows r = {0};
     LEAT_TRY(read_rows(a, k, &r));
-    if (!a->count) {
-        first_rows(a, &r);
-        return NULL;
-    }
+    if (!a->count)
+        return first_rows(a, &r);
     int64_t n_old = a->sum->shape.dim[0], each = 1;
     for (int d = 1; d < r.values->shape.rank; d++)
         each *= r.values->shape.dim[d];
-    merged *m = leat_new_array(merged, n_old + r.n + 1);
+    merged *m;
+    LEAT_TRY(leat_try_array(n_old + r.n, &m));
     int64_t n = merge(a, &r, m);
     leat_status s = NULL;
     if (n == n_old && leat_tensor_sole(a->sum))

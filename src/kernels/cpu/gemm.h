@@ -29,6 +29,8 @@ typedef struct leat_gemm_epilogue {
      * none. */
     void (*row_fn)(void *arg, int64_t row, int64_t col, void *c, int64_t n);
     void *arg;
+    /* When C is not wanted any more: the product ends early, and C holds anything. NULL: never. */
+    const leat_loop_stop *stop;
 } leat_gemm_epilogue;
 
 /* pool and e may be NULL. m, n or k may be 0; if k is 0 the product is zeros. */

@@ -248,6 +248,8 @@ static void tasks(void *arg, int64_t begin, int64_t end)
         const int64_t c0 = v0 * LANES, c1 = v1 == vectors ? g->n : v1 * LANES;
         const int64_t r1 = part(g->m, y + 1, j->row_tasks);
         for (int64_t r = part(g->m, y, j->row_tasks); r < r1; r++) {
+            if (leat_loop_stopped(g->e.stop))
+                return;
             make_row_of[v1 - v0](j, r, c0, (int)(c1 - (v1 - 1) * LANES));
             if (g->e.row_fn)
                 g->e.row_fn(g->e.arg, r, c0, (float *)g->c + r * g->ldc + c0, c1 - c0);
@@ -273,7 +275,8 @@ bool leat_gemm_sparse_f32(leat_pool *pool, int threads, const leat_gemm_call *g,
     if (threads == 1)
         tasks(&j, 0, all);
     else
-        leat_pool_for(pool, all, ns_per_term * (double)(j.e.count * g->n) / (double)all, tasks, &j);
+        leat_pool_for_until(pool, all, ns_per_term * (double)(j.e.count * g->n) / (double)all,
+                            tasks, &j, g->e.stop);
     return true;
 }
 #else

@@ -77,8 +77,12 @@ static leat_status matmul(leat_kernel *k)
                  "Matrix size-incompatible: In[0]: %s, In[1]: %s", leat_shape_show(&a->shape).s,
                  leat_shape_show(&b->shape).s);
     leat_shape shape = {.rank = 2, .dim = {da[s->ta], db[!s->tb]}};
-    leat_gemm_epilogue e = {.act = s->act, .row_fn = s->row ? apply_row : NULL, .arg = (void *)s};
+    leat_loop_stop stop;
+    leat_gemm_epilogue e = {.stop = leat_kernel_stop(k, &stop)};
     if (s->bias) {
+        e.act = s->act;
+        e.row_fn = s->row ? apply_row : NULL;
+        e.arg = (void *)s;
         LEAT_TRY(check_bias(leat_kernel_in(k, 2), &shape));
         e.bias = leat_kernel_in(k, 2)->data;
     }
@@ -86,7 +90,7 @@ static leat_status matmul(leat_kernel *k)
     LEAT_TRY(leat_kernel_out(k, 0, &shape, &c));
     leat_gemm(c->dtype, leat_kernel_device(k)->intra, (leat_gemm_op)s->ta, (leat_gemm_op)s->tb,
               shape.dim[0], shape.dim[1], da[!s->ta], a->data, da[1], b->data, db[1], c->data,
-              shape.dim[1], s->bias ? &e : NULL);
+              shape.dim[1], &e);
     return NULL;
 }
 
@@ -97,7 +101,8 @@ typedef struct stack_args {
     leat_gemm_op tx, ty;
     int64_t m, n, k, ldx, ldy;
     leat_pool *pool; /* NULL: each product uses one thread, and the stack is split among threads */
-    int rank;        /* of the stack */
+    leat_gemm_epilogue e;
+    int rank;                   /* of the stack */
     int64_t dim[LEAT_MAX_RANK]; /* of the stack */
     /* Distance, in matrices, to the next of this dimension; 0: broadcast. */
     int64_t x_step[LEAT_MAX_RANK];
@@ -118,7 +123,7 @@ static void stack_part(void *arg, int64_t begin, int64_t end)
         leat_gemm(s->z->dtype, s->pool, s->tx, s->ty, s->m, s->n, s->k,
                   (const char *)s->x->data + (size_t)(x * s->m * s->k) * size, s->ldx,
                   (const char *)s->y->data + (size_t)(y * s->k * s->n) * size, s->ldy,
-                  (char *)s->z->data + (size_t)(i * s->m * s->n) * size, s->n, NULL);
+                  (char *)s->z->data + (size_t)(i * s->m * s->n) * size, s->n, &s->e);
     }
 }
 
@@ -160,6 +165,8 @@ static leat_status multiply_stacks(leat_kernel *k)
     s.ldy = my[1];
     s.tx = t->ta ? LEAT_GEMM_H : LEAT_GEMM_N;
     s.ty = t->tb ? LEAT_GEMM_H : LEAT_GEMM_N;
+    leat_loop_stop stop;
+    s.e.stop = leat_kernel_stop(k, &stop);
     LEAT_TRY(leat_kernel_out(k, 0, &out, &s.z));
     if (!s.z->count)
         return NULL;

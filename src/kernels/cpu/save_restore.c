@@ -69,9 +69,8 @@ static leat_status save_v2(leat_kernel *k)
     leat_bundle_writer *w;
     LEAT_TRY(leat_bundle_writer_open(text(leat_kernel_in(k, 0), 0), &w));
     leat_status s = NULL;
-    for (int i = 0; i < n && !s; i++)
-        s = leat_kernel_cancelled(k) ? leat_error(CANCELLED, "Saving was cancelled")
-                                     : save_one(k, w, i);
+    for (int i = 0; i < n && !s && !(s = leat_kernel_check(k)); i++)
+        s = save_one(k, w, i);
     if (!s)
         s = leat_bundle_finish(w);
     leat_bundle_writer_free(w);

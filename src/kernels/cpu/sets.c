@@ -60,7 +60,8 @@ static leat_status dense_side(const leat_tensor *t, side *out)
     LEAT_REQUIRE(t->shape.rank >= 2, INVALID_ARGUMENT, "Shape %s has rank %d < 2",
                  leat_shape_show(&t->shape).s, t->shape.rank);
     int64_t last = t->shape.dim[t->shape.rank - 1];
-    *out = (side){.v = leat_new_array(member, t->count ? t->count : 1), .n = t->count};
+    LEAT_TRY(leat_try_array(t->count, &out->v));
+    out->n = t->count;
     out->groups = t->shape;
     out->groups.rank--;
     for (int64_t i = 0; i < t->count; i++)
@@ -75,7 +76,9 @@ static leat_status sparse_side(leat_kernel *k, int i, bool validate, side *out)
     LEAT_TRY(leat_sparse_input(k, i, &s));
     LEAT_REQUIRE(s.rank >= 2, INVALID_ARGUMENT, "Invalid rank %d.", s.rank);
     LEAT_TRY(leat_sparse_check(&s, validate));
-    *out = (side){.v = leat_new_array(member, s.n ? s.n : 1), .n = s.n, .groups = s.shape};
+    LEAT_TRY(leat_try_array(s.n, &out->v));
+    out->n = s.n;
+    out->groups = s.shape;
     out->groups.rank--;
     for (int64_t j = 0; j < s.n; j++)
         out->v[j] =
@@ -159,7 +162,8 @@ static leat_status operate(leat_kernel *k, const side *a, const side *b)
     leat_text one = leat_shape_show(&a->groups), two = leat_shape_show(&b->groups);
     LEAT_REQUIRE(leat_shape_equal(&a->groups, &b->groups), INVALID_ARGUMENT,
                  "Mismatched shapes %s vs %s", one.s, two.s);
-    member *v = leat_new_array(member, a->n + b->n + 1);
+    member *v;
+    LEAT_TRY(leat_try_array(a->n + b->n, &v));
     int64_t n = combine(leat_kernel_state(k), a, b, v);
     leat_status s = give(k, &a->groups, v, n);
     free(v);
@@ -201,7 +205,7 @@ static leat_status sparse_sparse_run(leat_kernel *k)
 
 static leat_status size_run(leat_kernel *k)
 {
-    side a;
+    side a = {0};
     leat_tensor *y;
     LEAT_TRY(sparse_side(k, 0, true, &a));
     leat_status s = leat_kernel_out(k, 0, &a.groups, &y);

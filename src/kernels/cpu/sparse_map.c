@@ -252,7 +252,8 @@ static leat_status take_many(leat_kernel *k)
                  leat_shape_show(&x->shape).s);
     LEAT_REQUIRE(x->count > 0, INVALID_ARGUMENT,
                  "Must have at least 1 serialized SparseTensor, but input matrix has 0 rows");
-    entry *e = leat_new_array(entry, x->count);
+    entry *e;
+    LEAT_TRY(leat_try_array(x->count, &e));
     leat_status s = map_take(m, x->data, x->count, e);
     if (!s)
         s = give(k, e, x->count);

@@ -145,7 +145,8 @@ static leat_status combine(leat_kernel *k, leat_update_op op, double least, bool
     LEAT_TRY(updater(a.values->dtype, op, &fn));
     leat_shape room = {.rank = 1, .dim = {a.n + b.n}};
     LEAT_TRY(leat_kernel_temp(k, a.values->dtype, &room, &values));
-    pair *v = leat_new_array(pair, a.n + b.n + 1);
+    pair *v;
+    LEAT_TRY(leat_try_array(a.n + b.n, &v));
     int64_t all = join(&a, &b, v), n = 0;
     size_t size = leat_element_size(a.values->dtype);
     memset(values->data, 0, (size_t)values->count * size);

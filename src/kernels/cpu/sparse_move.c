@@ -86,7 +86,8 @@ static leat_status reorder_run(leat_kernel *k)
 {
     leat_sparse s;
     LEAT_TRY(leat_sparse_input(k, 0, &s));
-    entry *e = leat_new_array(entry, s.n + 1);
+    entry *e;
+    LEAT_TRY(leat_try_array(s.n, &e));
     add_entries(e, &s, -1, 0);
     leat_status bad = give(k, e, s.n, s.rank);
     free(e);
@@ -135,7 +136,7 @@ static leat_status concat(leat_kernel *k, entry **e, int64_t *n_out, leat_shape 
     int64_t asked = leat_node_int(leat_kernel_node(k), "concat_dim"), total = 0, add = 0;
     for (int i = 0; i < n; i++)
         total += leat_kernel_in(k, n + i)->count;
-    *e = leat_new_array(entry, total + 1);
+    LEAT_TRY(leat_try_array(total, e));
     for (int i = 0; i < n; i++) {
         leat_sparse s;
         LEAT_TRY(sparse_of(k, i, n, &s));
@@ -379,7 +380,8 @@ static leat_status fill_empty_run(leat_kernel *k)
                  "Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = %lld",
                  (long long)s.n);
     LEAT_REQUIRE(rows < INT32_MAX, INVALID_ARGUMENT, "dense_shape[0] is too large");
-    int64_t *counts = leat_new_array(int64_t, rows + 1);
+    int64_t *counts;
+    LEAT_TRY(leat_try_array(rows, &counts));
     leat_status bad = NULL;
     for (int64_t i = 0; i < s.n && !bad; i++) {
         int64_t row = leat_sparse_at(&s, i)[0];

@@ -9,6 +9,7 @@
 
 static leat_status set(leat_string *s, const leat_strbuf *b)
 {
+    LEAT_TRY(leat_strbuf_check(b));
     LEAT_REQUIRE(leat_string_set(s, b->s, b->n), RESOURCE_EXHAUSTED,
                  "no memory for a string of %zu bytes", b->n);
     return NULL;

@@ -21,6 +21,8 @@ static leat_status each(leat_kernel *k, edit_fn fn)
     for (int64_t i = 0; i < x->count && !s; i++) {
         leat_strbuf_clear(&b);
         s = fn(leat_kernel_node(k), AT(leat_string, x) + i, &b);
+        if (!s)
+            s = leat_strbuf_check(&b);
         if (!s && !leat_string_set(AT(leat_string, y) + i, b.s, b.n))
             s = leat_error(RESOURCE_EXHAUSTED, "no memory for a string of %zu bytes", b.n);
     }

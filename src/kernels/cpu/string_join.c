@@ -218,7 +218,9 @@ static leat_status reduce_join_run(leat_kernel *k)
             leat_strbuf_puts(&b, j ? separator : "");
             leat_strbuf_add(&b, part->data, part->size);
         }
-        s = set(AT(leat_string, y) + i, b.s, b.n);
+        s = leat_strbuf_check(&b);
+        if (!s)
+            s = set(AT(leat_string, y) + i, b.s, b.n);
     }
     leat_strbuf_release(&b);
     return s;
@@ -231,14 +233,14 @@ static leat_status segment_join(const leat_tensor *x, const leat_tensor *ids, in
 {
     int64_t inner = ids->count ? x->count / ids->count : 0;
     leat_strbuf b = {0};
-    leat_status s = NULL;
+    bool *begun;
+    leat_status s = leat_try_array(segments, &begun);
     for (int64_t i = 0; i < ids->count && !s; i++) {
         int64_t id = leat_index_at(ids, i);
         if (id < 0 || id >= segments)
             s = leat_error(INVALID_ARGUMENT, "segment_ids are not allowed to exceed num_segments "
                                              "or to have negative values.");
     }
-    bool *begun = leat_new_array(bool, segments ? segments : 1);
     for (int64_t i = 0; i < ids->count && !s; i++) {
         int64_t id = leat_index_at(ids, i);
         for (int64_t j = 0; j < inner && !s; j++) {
@@ -248,7 +250,9 @@ static leat_status segment_join(const leat_tensor *x, const leat_tensor *ids, in
             leat_strbuf_add(&b, to->data, to->size);
             leat_strbuf_puts(&b, begun[id] ? separator : "");
             leat_strbuf_add(&b, from->data, from->size);
-            s = set(to, b.s, b.n);
+            s = leat_strbuf_check(&b);
+            if (!s)
+                s = set(to, b.s, b.n);
         }
         begun[id] = true;
     }
@@ -300,7 +304,9 @@ static leat_status format_run(leat_kernel *k)
     }
     leat_strbuf_puts(&b, at);
     leat_tensor *y;
-    leat_status s = leat_kernel_out(k, 0, &(leat_shape){0}, &y);
+    leat_status s = leat_strbuf_check(&b);
+    if (!s)
+        s = leat_kernel_out(k, 0, &(leat_shape){0}, &y);
     if (!s)
         s = set(AT(leat_string, y), b.s, b.n);
     leat_strbuf_release(&b);

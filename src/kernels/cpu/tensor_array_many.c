@@ -19,7 +19,8 @@ static void drop(leat_tensor **v, int64_t n)
 static leat_status read_many(leat_tensor_array *a, const int32_t *indices, int64_t n,
                              leat_tensor ***out)
 {
-    leat_tensor **v = leat_new_array(leat_tensor *, n);
+    leat_tensor **v;
+    LEAT_TRY(leat_try_array(n, &v));
     leat_status s = NULL;
     pthread_mutex_lock(&a->lock);
     for (int64_t i = 0; i < n && !s; i++)
