@@ -1,6 +1,8 @@
 /* common_flags.c -- see common_flags.h. */
 #include "common_flags.h"
 
+#include <leat/status.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +36,21 @@ static int wrong(const char *program, const char *problem, const char *arg)
 {
     fprintf(stderr, "%s: %s: %s (--help lists the flags)\n", program, arg, problem);
     return 2;
+}
+
+static int unknown(const char *program, const char *arg, const char *name, size_t n,
+                   const flag *flags)
+{
+    enum { MOST = 64 };
+    char typed[MOST], problem[2 * MOST + 32] = "unknown flag";
+    const char *names[MOST], *near;
+    int count = 0;
+    for (const flag *f = flags; f->name && count < MOST; f++)
+        names[count++] = f->name;
+    snprintf(typed, sizeof(typed), "%.*s", (int)n, name);
+    if ((near = leat_nearest_name(typed, names, count)) != NULL)
+        snprintf(problem, sizeof(problem), "unknown flag; did you mean --%s?", near);
+    return wrong(program, problem, arg);
 }
 
 /* The flag that arg names, up to n characters; *off if it is a switch with "no" before it. */
@@ -107,7 +124,7 @@ int flags_parse(int argc, char **argv, const char *what, const flag *flags)
             return help(program, what, flags);
         const flag *f = find(flags, name, n, &off);
         if (!f)
-            return wrong(program, "unknown flag", arg);
+            return unknown(program, arg, name, n, flags);
         const char *text = name[n] ? name + n + 1 : NULL;
         if (f->kind == FLAG_BOOL && !text)
             text = off ? "false" : "true";

@@ -38,7 +38,7 @@ static const flag flags[] = {
     MNIST_FLAGS(f, 1),
     {"log_dir", FLAG_STRING, &log_dir, 0, "checkpoints; a run that finds some there goes on"},
     {"save_secs", FLAG_FLOAT, &save_secs, 0,
-     "seconds between checkpoints in log_dir; so much is lost with a ps"},
+     "seconds between checkpoints in log_dir, which a lost ps costs; 0: never saved"},
     {"log_every", FLAG_INT, &log_every, 0, "local steps between lines; 0: about a second"},
     {0},
 };

@@ -42,6 +42,7 @@ typedef leat_out (*leat_loop_cond_fn)(leat_graph *g, void *arg, const leat_out *
 /* Builds one iteration, which computes next from vars; each has the dtype and shape of its var. */
 typedef void (*leat_loop_body_fn)(leat_graph *g, void *arg, const leat_out *vars, leat_out *next);
 typedef struct leat_while_options {
+    leat_given given; /* set by the macro */
     /* How many may run at the same time where they do not depend on each other; default 10. */
     int parallel_iterations;
     bool no_back_prop;           /* gradients stop at this loop */
@@ -55,7 +56,7 @@ typedef struct leat_while_options {
  * vars). */
 #define leat_while_loop(cond_fn, body_fn, arg, vars, n, outs, ...)                                 \
     leat_while_loop_at(LEAT_AT, cond_fn, body_fn, arg, vars, n, outs,                              \
-                       LEAT_OPTIONS(leat_while_options, __VA_ARGS__))
+                       LEAT_GIVEN_OPTIONS(leat_while_options, __VA_ARGS__))
 LEAT_API void leat_while_loop_at(leat_loc at, leat_loop_cond_fn cond_fn, leat_loop_body_fn body_fn,
                                  void *arg, const leat_out *vars, int n, leat_out *outs,
                                  const leat_while_options *options);

@@ -41,7 +41,9 @@ LEAT_API leat_status leat_coordinator_loop(leat_coordinator *c, const char *name
                                            void *arg) LEAT_MUST_CHECK;
 
 typedef struct leat_join_options {
-    /* How long threads have to end after a stop was requested; default: two minutes. */
+    leat_given given; /* set by the macro */
+    /* How long threads have to end after a stop was requested; default: two minutes; 0: they are
+     * not waited for. */
     int64_t grace_ms;
     bool ignore_live_threads;
 } leat_join_options;
@@ -49,7 +51,7 @@ typedef struct leat_join_options {
  * the error for which the threads stopped, else DEADLINE_EXCEEDED with the names of threads that
  * still run, if there are any. */
 #define leat_coordinator_join(c, ...)                                                              \
-    leat_coordinator_join_with(c, LEAT_OPTIONS(leat_join_options, __VA_ARGS__))
+    leat_coordinator_join_with(c, LEAT_GIVEN_OPTIONS(leat_join_options, __VA_ARGS__))
 LEAT_API leat_status leat_coordinator_join_with(leat_coordinator *c,
                                                 const leat_join_options *o) LEAT_MUST_CHECK;
 

@@ -28,6 +28,24 @@ typedef struct leat_loc {
 } leat_loc;
 #define LEAT_AT LEAT_STRUCT(leat_loc, __FILE__, __LINE__)
 
+/* ---- Options of constructors: leat_adam(.learning_rate = 0.01, .beta1 = 0) ----
+ * An option that is not written has the default that is documented beside it. An option that is
+ * written has the value that is written, 0 included. To C both are 0; therefore the macros also
+ * pass the text of their arguments, in which the constructor looks for the option's name. A program
+ * that fills an options struct itself, without a macro, leaves `given` zero; options that are 0
+ * then have their defaults, unless given.options names them: ".beta1, .seed". */
+typedef struct leat_given {
+    const char *options; /* the text of the constructor's arguments; NULL: none */
+    leat_loc at;         /* where the constructor was called */
+} leat_given;
+#define LEAT_GIVEN(...)                                                                            \
+    {                                                                                              \
+        #__VA_ARGS__, { __FILE__, __LINE__ }                                                       \
+    }
+/* LEAT_OPTIONS for a struct whose first member is `leat_given given`. */
+#define LEAT_GIVEN_OPTIONS(type, ...)                                                              \
+    LEAT_OPTIONS(type, .given = LEAT_GIVEN(__VA_ARGS__), __VA_ARGS__)
+
 LEAT_API leat_graph *leat_graph_new(void);
 /* Free it after the sessions on it; of NULL does nothing. */
 LEAT_API void leat_graph_free(leat_graph *g);
@@ -208,7 +226,8 @@ LEAT_API leat_node *leat_graph_node(const leat_graph *g, int i);
 LEAT_API int leat_node_index(const leat_node *n); /* the i for which leat_graph_node gives n */
 /* By name ("a/b"); NULL if there is none. */
 LEAT_API leat_node *leat_graph_find(const leat_graph *g, const char *name);
-/* By tensor name ("a/b:0", "a/b" meaning output 0, "^a/b"). NOT_FOUND names the nearest. */
+/* By tensor name ("a/b:0", "a/b" meaning output 0, "^a/b"). NOT_FOUND names the nearest; if the
+ * graph has a mistake, a name that is not found gives that mistake. */
 LEAT_API leat_status leat_graph_find_out(const leat_graph *g, const char *name, leat_out *out)
     LEAT_MUST_CHECK;
 
@@ -292,7 +311,7 @@ typedef struct leat_gradients_options {
     const char *name;      /* of the scope; "gradients" */
 } leat_gradients_options;
 /* A gradient: a tensor, or rows of one (IndexedSlices: values at indices of dimension 0). For an x
- * that no y depends on, value.node is NULL. */
+ * that no y depends on, value.node is NULL; who uses such a value gets an error that names x. */
 typedef struct leat_grad_value {
     leat_out value;   /* the tensor, or the rows */
     leat_out indices; /* node NULL: dense */
@@ -305,6 +324,7 @@ typedef struct leat_grad_value {
 LEAT_API leat_status leat_gradients_at(leat_loc at, const leat_out *ys, int n_y, const leat_out *xs,
                                        int n_x, const leat_gradients_options *options,
                                        leat_grad_value *grads_out);
-LEAT_API leat_out leat_grad_dense(leat_grad_value v); /* rows are converted to a dense tensor */
+#define leat_grad_dense(v) leat_grad_dense_at(LEAT_AT, v) /* rows are converted to a dense tensor */
+LEAT_API leat_out leat_grad_dense_at(leat_loc at, leat_grad_value v);
 
 #endif

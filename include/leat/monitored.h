@@ -59,16 +59,17 @@ LEAT_API leat_status leat_run_feed(leat_run_context *c, leat_out x,
 LEAT_API leat_session *leat_run_session(const leat_run_context *c);
 LEAT_API void leat_run_request_stop(leat_run_context *c); /* no run after this one */
 
-/* ---- The usual hooks. Options that are not set (zero) have TensorFlow's defaults. ---- */
+/* ---- The usual hooks. Options that are not written have TensorFlow's defaults. ---- */
 typedef struct leat_stop_at_step_options {
+    leat_given given; /* set by the macro */
     /* Exactly one of num_steps (stop after so many more steps) and last_step (stop at that global
-     * step) is set. */
+     * step) is set. At least one run is done before the hook stops. */
     int64_t num_steps;
     int64_t last_step; /* see num_steps */
 } leat_stop_at_step_options;
 LEAT_API leat_hook *leat_stop_at_step_hook_new(const leat_stop_at_step_options *o);
 #define leat_stop_at_step_hook(...)                                                                \
-    leat_stop_at_step_hook_new(LEAT_OPTIONS(leat_stop_at_step_options, __VA_ARGS__))
+    leat_stop_at_step_hook_new(LEAT_GIVEN_OPTIONS(leat_stop_at_step_options, __VA_ARGS__))
 
 typedef struct leat_checkpoint_listener {
     void *arg;
@@ -78,8 +79,9 @@ typedef struct leat_checkpoint_listener {
     leat_status (*end)(void *arg, leat_session *s, int64_t step);
 } leat_checkpoint_listener;
 typedef struct leat_checkpoint_hook_options {
+    leat_given given; /* set by the macro */
     const char *checkpoint_dir;
-    /* Exactly one of save_secs and save_steps is set. */
+    /* Exactly one of save_secs and save_steps is set; 0: after every step. */
     double save_secs;
     int64_t save_steps;
     leat_saver *saver;               /* borrowed; NULL: a saver of all variables */
@@ -89,10 +91,11 @@ typedef struct leat_checkpoint_hook_options {
 } leat_checkpoint_hook_options;
 LEAT_API leat_hook *leat_checkpoint_hook_new(const leat_checkpoint_hook_options *o);
 #define leat_checkpoint_hook(...)                                                                  \
-    leat_checkpoint_hook_new(LEAT_OPTIONS(leat_checkpoint_hook_options, __VA_ARGS__))
+    leat_checkpoint_hook_new(LEAT_GIVEN_OPTIONS(leat_checkpoint_hook_options, __VA_ARGS__))
 
 /* Writes steps per second to the log and as a summary. */
 typedef struct leat_step_counter_options {
+    leat_given given;      /* set by the macro */
     int64_t every_n_steps; /* default 100 */
     double every_n_secs;   /* if set, used instead of every_n_steps */
     const char *output_dir;
@@ -100,22 +103,23 @@ typedef struct leat_step_counter_options {
 } leat_step_counter_options;
 LEAT_API leat_hook *leat_step_counter_hook_new(const leat_step_counter_options *o);
 #define leat_step_counter_hook(...)                                                                \
-    leat_step_counter_hook_new(LEAT_OPTIONS(leat_step_counter_options, __VA_ARGS__))
+    leat_step_counter_hook_new(LEAT_GIVEN_OPTIONS(leat_step_counter_options, __VA_ARGS__))
 
 /* Writes values to the log at level info: "loss = 0.25, step = 100 (1.230 sec)". */
 typedef struct leat_logging_options {
+    leat_given given;        /* set by the macro */
     const leat_out *tensors; /* copied */
     const char *const *tags; /* copied; NULL: the tensors' names */
     int n;
-    /* At most one of every_n_iter and every_n_secs is set; if neither is, the values are logged at
-     * the end only. */
+    /* At most one of every_n_iter, which is positive, and every_n_secs is set; if neither is, the
+     * values are logged at the end only. */
     int64_t every_n_iter;
     double every_n_secs;
     bool at_end;
 } leat_logging_options;
 LEAT_API leat_hook *leat_logging_hook_new(const leat_logging_options *o);
 #define leat_logging_hook(...)                                                                     \
-    leat_logging_hook_new(LEAT_OPTIONS(leat_logging_options, __VA_ARGS__))
+    leat_logging_hook_new(LEAT_GIVEN_OPTIONS(leat_logging_options, __VA_ARGS__))
 
 /* A loss that is NaN fails the run with INVALID_ARGUMENT, or requests a stop without an error. */
 typedef struct leat_nan_options {
@@ -126,8 +130,9 @@ LEAT_API leat_hook *leat_nan_hook_new(const leat_nan_options *o);
 #define leat_nan_hook(...) leat_nan_hook_new(LEAT_OPTIONS(leat_nan_options, __VA_ARGS__))
 
 typedef struct leat_summary_hook_options {
+    leat_given given;    /* set by the macro */
     leat_out summary_op; /* NULL node: all summaries of the collection "summaries", merged */
-    /* Exactly one of save_steps and save_secs is set. */
+    /* Exactly one of save_steps and save_secs is set; 0: after every step. */
     int64_t save_steps;
     double save_secs;
     const char *output_dir;
@@ -135,7 +140,7 @@ typedef struct leat_summary_hook_options {
 } leat_summary_hook_options;
 LEAT_API leat_hook *leat_summary_hook_new(const leat_summary_hook_options *o);
 #define leat_summary_hook(...)                                                                     \
-    leat_summary_hook_new(LEAT_OPTIONS(leat_summary_hook_options, __VA_ARGS__))
+    leat_summary_hook_new(LEAT_GIVEN_OPTIONS(leat_summary_hook_options, __VA_ARGS__))
 
 /* Does one run at the end of training; its fetches are written through their `value` pointers. */
 typedef struct leat_final_ops_options {
@@ -172,6 +177,7 @@ typedef struct leat_scaffold {
 /* ---- Sessions ---- */
 typedef struct leat_monitored leat_monitored; /* to be used by one thread at a time */
 typedef struct leat_monitored_options {
+    leat_given given; /* set by the macro */
     /* "grpc://host:port"; "" runs in this process, which then is the chief. */
     const char *master;
     bool is_chief; /* true for one task of a cluster: it initialises, restores and saves */
@@ -181,14 +187,16 @@ typedef struct leat_monitored_options {
     /* Lists that end with NULL; takes the hooks, also on failure. */
     leat_hook *const *hooks;
     leat_hook *const *chief_only_hooks;
-    int64_t last_step, num_steps;  /* if set, a stop_at_step hook is added */
-    double save_checkpoint_secs;   /* default 600; below 0: never */
-    int64_t save_checkpoint_steps; /* used instead of save_checkpoint_secs */
-    int64_t save_summaries_steps;  /* default 100; below 0: never */
-    double save_summaries_secs;    /* used instead of save_summaries_steps */
-    int64_t log_step_count_steps;  /* default 100; below 0: never */
+    /* If one of both is set, a stop_at_step hook is added; below 0: not set. */
+    int64_t last_step, num_steps;
+    double save_checkpoint_secs;   /* default 600; 0 or below: never */
+    int64_t save_checkpoint_steps; /* used instead of save_checkpoint_secs, if it is above 0 */
+    int64_t save_summaries_steps;  /* default 100; 0 or below: never */
+    double save_summaries_secs;    /* used instead of save_summaries_steps, if it is above 0 */
+    int64_t log_step_count_steps;  /* default 100; 0 or below: never */
     double stop_grace_secs;        /* default 120: how long the session's threads have to end */
-    /* Default 7200: how long to wait for other tasks, at the start and after a failure. */
+    /* Default 7200: how long to wait for other tasks, at the start and after a failure; 0: not at
+     * all. */
     double max_wait_secs;
     /* When another thread cancels `stop`, waits for other tasks end with CANCELLED; a step that is
      * running is completed, and then leat_monitored_should_stop gives true. Outlives the
@@ -199,7 +207,7 @@ typedef struct leat_monitored_options {
     const leat_session_options *config;
 } leat_monitored_options;
 #define leat_monitored_open(g, ms_out, ...)                                                        \
-    leat_monitored_open_with((g), LEAT_OPTIONS(leat_monitored_options, __VA_ARGS__), (ms_out))
+    leat_monitored_open_with((g), LEAT_GIVEN_OPTIONS(leat_monitored_options, __VA_ARGS__), (ms_out))
 /* Borrows g, and adds to it what the scaffold does not have. */
 LEAT_API leat_status leat_monitored_open_with(leat_graph *g, const leat_monitored_options *options,
                                               leat_monitored **ms_out) LEAT_MUST_CHECK;
@@ -227,13 +235,15 @@ LEAT_API leat_status leat_monitored_close(leat_monitored *ms) LEAT_MUST_CHECK;
  */
 typedef struct leat_supervisor leat_supervisor;
 typedef struct leat_supervisor_options {
+    leat_given given; /* set by the macro */
     bool is_chief;
     const char *logdir; /* for checkpoints and event files; NULL: none are written */
     const leat_scaffold *scaffold;
-    double save_model_secs; /* default 600; below 0: never */
-    /* Default 120; interval of summaries and step counts; below 0: never. */
+    double save_model_secs; /* default 600; 0 or below: never */
+    /* Default 120; interval of summaries and step counts; 0 or below: never. */
     double save_summaries_secs;
-    double max_wait_secs;            /* default 7200: how long to wait for other tasks */
+    /* Default 7200: how long to wait for other tasks; 0: not at all. */
+    double max_wait_secs;
     leat_cancellation *stop;         /* ends waits for other tasks, as in leat_monitored_options */
     double stop_grace_secs;          /* default 120 */
     const char *checkpoint_basename; /* "model.ckpt" */
@@ -241,7 +251,8 @@ typedef struct leat_supervisor_options {
     bool no_services; /* start no threads that save and count, and no queue runners */
 } leat_supervisor_options;
 #define leat_supervisor_open(g, sv_out, ...)                                                       \
-    leat_supervisor_open_with((g), LEAT_OPTIONS(leat_supervisor_options, __VA_ARGS__), (sv_out))
+    leat_supervisor_open_with((g), LEAT_GIVEN_OPTIONS(leat_supervisor_options, __VA_ARGS__),       \
+                              (sv_out))
 /* Borrows g, and adds to it what the scaffold does not have. */
 LEAT_API leat_status leat_supervisor_open_with(leat_graph *g,
                                                const leat_supervisor_options *options,

@@ -65,7 +65,7 @@ LEAT_API leat_out leat_embedding_lookup_at(leat_loc at, const leat_out *params, 
                                            const leat_embedding_options *o);
 /* Each element is 0 with probability `rate`, else scaled by 1 / (1 - rate). */
 #define leat_dropout(x, rate, ...)                                                                 \
-    leat_dropout_at(LEAT_AT, x, rate, LEAT_OPTIONS(leat_random_options, __VA_ARGS__))
+    leat_dropout_at(LEAT_AT, x, rate, LEAT_GIVEN_OPTIONS(leat_random_options, __VA_ARGS__))
 LEAT_API leat_out leat_dropout_at(leat_loc at, leat_out x, double rate,
                                   const leat_random_options *o); /* only seed is used */
 /* Reshapes (batch, ...) to (batch, product of the other dimensions). */

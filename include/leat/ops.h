@@ -64,13 +64,13 @@ LEAT_API leat_out leat_string_at(leat_loc at, leat_graph *g, const char *s);
 
 /* ---- Random values, in TensorFlow's sequences: the same seeds give the same numbers ---- */
 typedef struct leat_random_options {
+    leat_given given;    /* set by the macro */
     leat_dtype dtype;    /* float if not set */
-    double mean, stddev; /* for the normal distributions; a stddev of 0 means 1 */
-    double low, high;    /* of the uniform distribution, [low, high); both 0 mean [0, 1) */
-    /* The op's seed. 0 means: from the graph's seed, or from the system if that is not set
+    double mean, stddev; /* for the normal distributions: 0, 1 */
+    double low, high;    /* of the uniform distribution, [low, high): 0, 1 */
+    /* The op's seed. Default: from the graph's seed, or from the system if that is not set
      * either. */
     int64_t seed;
-    bool has_seed; /* true: a seed of 0 is used as it is */
     const char *name;
 } leat_random_options;
 /* kind: "random_normal", "truncated_normal", "random_uniform". */
@@ -78,18 +78,18 @@ LEAT_API leat_out leat_random_at(leat_loc at, leat_graph *g, const char *kind, l
                                  const leat_random_options *o);
 #define leat_random_normal(g, shape, ...)                                                          \
     leat_random_at(LEAT_AT, g, "random_normal", shape,                                             \
-                   LEAT_OPTIONS(leat_random_options, __VA_ARGS__))
+                   LEAT_GIVEN_OPTIONS(leat_random_options, __VA_ARGS__))
 /* Values more than two stddev from the mean are drawn again. */
 #define leat_truncated_normal(g, shape, ...)                                                       \
     leat_random_at(LEAT_AT, g, "truncated_normal", shape,                                          \
-                   LEAT_OPTIONS(leat_random_options, __VA_ARGS__))
+                   LEAT_GIVEN_OPTIONS(leat_random_options, __VA_ARGS__))
 #define leat_random_uniform(g, shape, ...)                                                         \
     leat_random_at(LEAT_AT, g, "random_uniform", shape,                                            \
-                   LEAT_OPTIONS(leat_random_options, __VA_ARGS__))
+                   LEAT_GIVEN_OPTIONS(leat_random_options, __VA_ARGS__))
 /* The rows of x in random order; takes .seed and .name. */
 LEAT_API leat_out leat_random_shuffle_at(leat_loc at, leat_out x, const leat_random_options *o);
 #define leat_random_shuffle(x, ...)                                                                \
-    leat_random_shuffle_at(LEAT_AT, x, LEAT_OPTIONS(leat_random_options, __VA_ARGS__))
+    leat_random_shuffle_at(LEAT_AT, x, LEAT_GIVEN_OPTIONS(leat_random_options, __VA_ARGS__))
 
 /* ---- Array ---- */
 #define leat_identity(x, ...) LEAT_OP1("Identity", x, ##__VA_ARGS__)

@@ -29,9 +29,9 @@ typedef struct leat_components {
 #define LEAT_COMPONENTS(...) LEAT_LIST(leat_components, leat_component, __VA_ARGS__)
 
 typedef struct leat_queue_options {
-    /* Of a shuffling queue. 0 means: from the graph's seed, or random if that is not set either. */
+    leat_given given; /* set by the macro */
+    /* Of a shuffling queue. Default: from the graph's seed, or random if that is not set either. */
     int64_t seed;
-    bool has_seed;         /* true: a seed of 0 is used as it is */
     const char *container; /* "" is the default container */
     const char *shared_name;
     const char *name; /* "fifo_queue" ... */
@@ -44,21 +44,21 @@ LEAT_API leat_out leat_queue_at(leat_loc at, leat_graph *g, const char *op, int6
 /* First in, first out. */
 #define leat_fifo_queue(g, capacity, components, ...)                                              \
     leat_queue_at(LEAT_AT, g, "FIFOQueueV2", capacity, 0, components,                              \
-                  LEAT_OPTIONS(leat_queue_options, __VA_ARGS__))
+                  LEAT_GIVEN_OPTIONS(leat_queue_options, __VA_ARGS__))
 /* First in, first out; dimensions of -1 in the shapes may differ between elements, and a batch is
  * padded with zeros. */
 #define leat_padding_fifo_queue(g, capacity, components, ...)                                      \
     leat_queue_at(LEAT_AT, g, "PaddingFIFOQueueV2", capacity, 0, components,                       \
-                  LEAT_OPTIONS(leat_queue_options, __VA_ARGS__))
+                  LEAT_GIVEN_OPTIONS(leat_queue_options, __VA_ARGS__))
 /* Each element gets a further component in front, an int64 scalar: the least is dequeued first. */
 #define leat_priority_queue(g, capacity, components, ...)                                          \
     leat_queue_at(LEAT_AT, g, "PriorityQueueV2", capacity, 0, components,                          \
-                  LEAT_OPTIONS(leat_queue_options, __VA_ARGS__))
+                  LEAT_GIVEN_OPTIONS(leat_queue_options, __VA_ARGS__))
 /* A random element is dequeued, as soon as more than min_after_dequeue are in the queue or the
  * queue is closed. */
 #define leat_random_shuffle_queue(g, capacity, min_after_dequeue, components, ...)                 \
     leat_queue_at(LEAT_AT, g, "RandomShuffleQueueV2", capacity, min_after_dequeue, components,     \
-                  LEAT_OPTIONS(leat_queue_options, __VA_ARGS__))
+                  LEAT_GIVEN_OPTIONS(leat_queue_options, __VA_ARGS__))
 
 /* Adds one element, a tensor for each component; the _many form adds each row of the tensors as an
  * element. */

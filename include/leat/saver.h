@@ -26,12 +26,14 @@ typedef struct leat_saver_var {
     const char *slice;
 } leat_saver_var;
 typedef struct leat_saver_options {
+    leat_given given;           /* set by the macro */
     const leat_saver_var *vars; /* NULL: all global variables */
     int n_vars;
     bool sharded;     /* each device writes its own files, which are merged at the end */
     bool allow_empty; /* without variables, saving and restoring do nothing instead of failing */
-    int max_to_keep;  /* default 5; below 0: all are kept */
-    double keep_every_hours; /* one checkpoint in so many hours is kept for good; default 10000 */
+    int max_to_keep;  /* default 5; 0 or below: all are kept */
+    /* One checkpoint in so many hours is kept for good; default 10000; 0: every one is. */
+    double keep_every_hours;
     /* Write relative paths to the file "checkpoint", even if the directory is absolute. */
     bool relative_paths;
     const char *name;     /* "save" */
@@ -40,7 +42,7 @@ typedef struct leat_saver_options {
 /* Adds the nodes to the graph; a mistake is recorded in the graph (leat_graph_status). Free with
  * leat_saver_free, before the graph. */
 #define leat_saver_new(g, ...)                                                                     \
-    leat_saver_new_at(LEAT_AT, g, LEAT_OPTIONS(leat_saver_options, __VA_ARGS__))
+    leat_saver_new_at(LEAT_AT, g, LEAT_GIVEN_OPTIONS(leat_saver_options, __VA_ARGS__))
 LEAT_API leat_saver *leat_saver_new_at(leat_loc at, leat_graph *g, const leat_saver_options *o);
 LEAT_API void leat_saver_free(leat_saver *v); /* of NULL does nothing */
 

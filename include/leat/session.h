@@ -139,16 +139,17 @@ LEAT_API leat_status leat_devices_list(const char *devices, leat_device_listing 
 
 /* ---- Checking gradients ---- */
 typedef struct leat_check_options {
-    double delta; /* by how much an element is changed; 0: 1e-2 for float, 1e-5 for double */
-    int elements; /* how many elements of each x are tried; 0: 100 */
+    leat_given given; /* set by the macro */
+    double delta; /* by how much an element is changed; default 1e-2 for float, 1e-5 for double */
+    int elements; /* how many elements of each x are tried; default 100 */
 } leat_check_options;
 /* Compares d(a weighted sum of y)/dx with central differences: writes the greatest difference over
  * the elements of all xs, relative for those beyond 1. xs must be fed, and be, like y, float or
  * double. Adds nodes to the graph. leat_check_gradients(s, loss, &w, 1, LEAT_FEED({w, value}),
  * &worst) */
 #define leat_check_gradients(s, y, xs, n_x, feeds, worst_out, ...)                                 \
-    leat_check_gradients_with(s, y, xs, n_x, feeds, LEAT_OPTIONS(leat_check_options, __VA_ARGS__), \
-                              worst_out)
+    leat_check_gradients_with(s, y, xs, n_x, feeds,                                                \
+                              LEAT_GIVEN_OPTIONS(leat_check_options, __VA_ARGS__), worst_out)
 LEAT_API leat_status leat_check_gradients_with(leat_session *s, leat_out y, const leat_out *xs,
                                                int n_x, leat_feeds feeds,
                                                const leat_check_options *options,

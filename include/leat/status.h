@@ -1,8 +1,9 @@
 /* status.h -- errors as values.
  *
- * A leat_status is NULL on success. Otherwise it carries one of gRPC's canonical codes, a message,
- * and the file and line where the error was made. It may be passed between threads, and is sent
- * between tasks. Its owner frees it once, with leat_status_free, or returns it to the caller.
+ * A leat_status is NULL on success. Otherwise it carries one of gRPC's canonical codes and a
+ * message. If the error is about a node, the message names the node, and the file and line of the
+ * user's program that made it. A status may be passed between threads, and is sent between tasks.
+ * Its owner frees it once, with leat_status_free, or returns it to the caller.
  */
 #ifndef LEAT_STATUS_H
 #define LEAT_STATUS_H
@@ -74,7 +75,9 @@ typedef struct leat_status_s *leat_status; /* NULL is OK */
 
 LEAT_API leat_code leat_status_code(leat_status s);
 LEAT_API const char *leat_status_message(leat_status s); /* "" for OK; lives as long as s */
-LEAT_API const char *leat_status_file(leat_status s); /* the source file where the error was made */
+/* Where the error was made: the file and line of leat_error, in Leat's own sources for Leat's
+ * errors. For reports of bugs in Leat. */
+LEAT_API const char *leat_status_file(leat_status s);
 LEAT_API int leat_status_line(leat_status s);
 LEAT_API const char *leat_code_name(leat_code code); /* "INVALID_ARGUMENT" */
 LEAT_API void leat_status_free(leat_status s);       /* of NULL does nothing */
@@ -90,9 +93,14 @@ LEAT_API leat_status leat_status_suffix(leat_status s, const char *fmt, ...) LEA
     LEAT_MUST_CHECK;
 /* Keeps the first of two errors: takes both, gives one. */
 LEAT_API leat_status leat_status_first(leat_status a, leat_status b) LEAT_MUST_CHECK;
-/* If s is an error, prints "CODE: message (file:line)" to standard error and exits with 1. For
- * users' programs; nothing inside the library calls this function. */
+/* If s is an error, prints "file:line: CODE: message" to standard error, logs at level info where
+ * in Leat the error was made, and exits with 1. For users' programs; nothing inside the library
+ * calls this function. */
 LEAT_API void leat_status_die(leat_status s, const char *file, int line);
+
+/* For messages: the one of n names that is most like `name`, if they differ in a few characters
+ * only; else NULL. */
+LEAT_API const char *leat_nearest_name(const char *name, const char *const *names, int n);
 
 #define leat_error(code, ...) leat_status_new(LEAT_##code, __FILE__, __LINE__, __VA_ARGS__)
 

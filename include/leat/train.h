@@ -2,7 +2,8 @@
  * averages, the global step.
  *
  * All functions here build nodes; a mistake is recorded in the graph (leat_graph_status). Options
- * that are not set (zero) have TensorFlow's defaults.
+ * that are not written have TensorFlow's defaults; an option of 0 is 0. Where TensorFlow has no
+ * default the option is marked "required": to leave it out is a mistake.
  */
 #ifndef LEAT_TRAIN_H
 #define LEAT_TRAIN_H
@@ -24,55 +25,61 @@ typedef struct leat_moving_average leat_moving_average;
 typedef struct leat_optimizer leat_optimizer;
 LEAT_API void leat_optimizer_free(leat_optimizer *opt); /* of NULL does nothing */
 
-/* A learning rate is a number or a scalar tensor, such as a schedule's. */
+/* A learning rate is a number or a scalar tensor, such as a schedule's. A required option that is
+ * missing is reported when the optimizer is first used, with the line of its constructor. */
 typedef struct leat_gradient_descent_options {
-    double learning_rate;
+    leat_given given;     /* set by the macro */
+    double learning_rate; /* required, unless the tensor is set */
     leat_out learning_rate_tensor;
     bool use_locking;
     const char *name; /* "GradientDescent" */
 } leat_gradient_descent_options;
 LEAT_API leat_optimizer *leat_gradient_descent_new(const leat_gradient_descent_options *o);
 #define leat_gradient_descent(...)                                                                 \
-    leat_gradient_descent_new(LEAT_OPTIONS(leat_gradient_descent_options, __VA_ARGS__))
+    leat_gradient_descent_new(LEAT_GIVEN_OPTIONS(leat_gradient_descent_options, __VA_ARGS__))
 
 typedef struct leat_momentum_options {
-    double learning_rate, momentum;
+    leat_given given;               /* set by the macro */
+    double learning_rate, momentum; /* required, unless their tensors are set */
     leat_out learning_rate_tensor, momentum_tensor;
     bool use_nesterov, use_locking;
     const char *name; /* "Momentum" */
 } leat_momentum_options;
 LEAT_API leat_optimizer *leat_momentum_new(const leat_momentum_options *o);
-#define leat_momentum(...) leat_momentum_new(LEAT_OPTIONS(leat_momentum_options, __VA_ARGS__))
+#define leat_momentum(...) leat_momentum_new(LEAT_GIVEN_OPTIONS(leat_momentum_options, __VA_ARGS__))
 
 typedef struct leat_adam_options {
-    double learning_rate;                 /* 0.001 */
-    double beta1, beta2, epsilon;         /* 0.9, 0.999, 1e-8 */
+    leat_given given;             /* set by the macro */
+    double learning_rate;         /* 0.001 */
+    double beta1, beta2, epsilon; /* 0.9, 0.999, 1e-8 */
     leat_out learning_rate_tensor;
     bool use_locking;
     const char *name; /* "Adam" */
 } leat_adam_options;
 LEAT_API leat_optimizer *leat_adam_new(const leat_adam_options *o);
-#define leat_adam(...) leat_adam_new(LEAT_OPTIONS(leat_adam_options, __VA_ARGS__))
+#define leat_adam(...) leat_adam_new(LEAT_GIVEN_OPTIONS(leat_adam_options, __VA_ARGS__))
 
 typedef struct leat_adagrad_options {
-    double learning_rate;
-    double initial_accumulator_value; /* 0.1 */
+    leat_given given;                 /* set by the macro */
+    double learning_rate;             /* required, unless the tensor is set */
+    double initial_accumulator_value; /* 0.1; must be positive */
     leat_out learning_rate_tensor;
     bool use_locking;
     const char *name; /* "Adagrad" */
 } leat_adagrad_options;
 LEAT_API leat_optimizer *leat_adagrad_new(const leat_adagrad_options *o);
-#define leat_adagrad(...) leat_adagrad_new(LEAT_OPTIONS(leat_adagrad_options, __VA_ARGS__))
+#define leat_adagrad(...) leat_adagrad_new(LEAT_GIVEN_OPTIONS(leat_adagrad_options, __VA_ARGS__))
 
 typedef struct leat_rmsprop_options {
-    double learning_rate;
+    leat_given given;                /* set by the macro */
+    double learning_rate;            /* required, unless the tensor is set */
     double decay, momentum, epsilon; /* 0.9, 0, 1e-10 */
     leat_out learning_rate_tensor;
     bool centered, use_locking;
     const char *name; /* "RMSProp" */
 } leat_rmsprop_options;
 LEAT_API leat_optimizer *leat_rmsprop_new(const leat_rmsprop_options *o);
-#define leat_rmsprop(...) leat_rmsprop_new(LEAT_OPTIONS(leat_rmsprop_options, __VA_ARGS__))
+#define leat_rmsprop(...) leat_rmsprop_new(LEAT_GIVEN_OPTIONS(leat_rmsprop_options, __VA_ARGS__))
 
 /* ---- Minimizing: the op that does one update ---- */
 typedef enum leat_gate {
@@ -122,7 +129,8 @@ LEAT_API leat_out leat_optimizer_slot(leat_optimizer *opt, leat_out var, const c
  * leat_supervisor_open detect that a graph was built with it. The global step counts rounds, not
  * gradients. */
 typedef struct leat_sync_options {
-    int replicas_to_aggregate; /* how many gradients are averaged in a round */
+    leat_given given;          /* set by the macro */
+    int replicas_to_aggregate; /* required: how many gradients are averaged in a round */
     /* Default: replicas_to_aggregate. If more, the others are backup workers, whose gradients are
      * dropped if they come too late; if fewer, a worker gives several gradients a round. */
     int total_num_replicas;
@@ -131,16 +139,17 @@ typedef struct leat_sync_options {
     int n_variables_to_average;
     bool use_locking;
     /* A replica that has sent nothing for so long is not waited for until it is back. Default 10;
-     * below 0: every replica is always waited for, as in TensorFlow. */
+     * 0 or below: every replica is always waited for, as in TensorFlow. */
     double lease_secs;
-    int replica;       /* this worker's number, below total_num_replicas, if has_replica is set */
-    bool has_replica;  /* not set: the task index of the device that this worker's nodes get */
-    const char *name;  /* "sync_replicas" */
+    /* This worker's number, below total_num_replicas. Default: the task index of the device that
+     * this worker's nodes get. */
+    int replica;
+    const char *name; /* "sync_replicas" */
 } leat_sync_options;
 /* Takes opt. */
 LEAT_API leat_optimizer *leat_sync_replicas_new(leat_optimizer *opt, const leat_sync_options *o);
 #define leat_sync_replicas(opt, ...)                                                               \
-    leat_sync_replicas_new(opt, LEAT_OPTIONS(leat_sync_options, __VA_ARGS__))
+    leat_sync_replicas_new(opt, LEAT_GIVEN_OPTIONS(leat_sync_options, __VA_ARGS__))
 /* How many gradients of this worker were dropped because they came too late, as last reported by
  * the parameter servers; -1 if those do not count them (TensorFlow's do not). */
 LEAT_API int64_t leat_sync_dropped(const leat_graph *g);
@@ -168,25 +177,27 @@ LEAT_API leat_out leat_clip_by_global_norm_at(leat_loc at, leat_grad_value *grad
 
 /* ---- Learning rates that depend on the step, an integer scalar ---- */
 typedef struct leat_decay_options {
-    double learning_rate, decay_steps, decay_rate;
-    bool staircase;           /* the exponent is rounded down to an integer */
+    leat_given given;                  /* set by the macro */
+    double learning_rate, decay_steps; /* required */
+    double decay_rate;                 /* required, but not used by polynomial decay */
+    bool staircase;                    /* the exponent is rounded down to an integer */
     double end_learning_rate; /* for polynomial decay: default 0.0001 */
     double power;             /* for polynomial decay: default 1 */
     bool cycle; /* for polynomial decay: starts again, with more decay steps, when it has ended */
     const char *name;
 } leat_decay_options;
 #define leat_exponential_decay(step, ...)                                                          \
-    leat_exponential_decay_at(LEAT_AT, step, LEAT_OPTIONS(leat_decay_options, __VA_ARGS__))
+    leat_exponential_decay_at(LEAT_AT, step, LEAT_GIVEN_OPTIONS(leat_decay_options, __VA_ARGS__))
 LEAT_API leat_out leat_exponential_decay_at(leat_loc at, leat_out step, const leat_decay_options *o);
 #define leat_natural_exp_decay(step, ...)                                                          \
-    leat_natural_exp_decay_at(LEAT_AT, step, LEAT_OPTIONS(leat_decay_options, __VA_ARGS__))
+    leat_natural_exp_decay_at(LEAT_AT, step, LEAT_GIVEN_OPTIONS(leat_decay_options, __VA_ARGS__))
 LEAT_API leat_out leat_natural_exp_decay_at(leat_loc at, leat_out step, const leat_decay_options *o);
 #define leat_inverse_time_decay(step, ...)                                                         \
-    leat_inverse_time_decay_at(LEAT_AT, step, LEAT_OPTIONS(leat_decay_options, __VA_ARGS__))
+    leat_inverse_time_decay_at(LEAT_AT, step, LEAT_GIVEN_OPTIONS(leat_decay_options, __VA_ARGS__))
 LEAT_API leat_out leat_inverse_time_decay_at(leat_loc at, leat_out step,
                                              const leat_decay_options *o);
 #define leat_polynomial_decay(step, ...)                                                           \
-    leat_polynomial_decay_at(LEAT_AT, step, LEAT_OPTIONS(leat_decay_options, __VA_ARGS__))
+    leat_polynomial_decay_at(LEAT_AT, step, LEAT_GIVEN_OPTIONS(leat_decay_options, __VA_ARGS__))
 LEAT_API leat_out leat_polynomial_decay_at(leat_loc at, leat_out step, const leat_decay_options *o);
 /* values[0] for steps up to and including boundaries[0], ..., values[n] beyond boundaries[n -
  * 1]. */
@@ -197,7 +208,8 @@ LEAT_API leat_out leat_piecewise_constant_at(leat_loc at, leat_out step, const d
 
 /* ---- Moving averages of variables, in shadow variables "w/ExponentialMovingAverage" ---- */
 typedef struct leat_moving_average_options {
-    double decay;
+    leat_given given; /* set by the macro */
+    double decay;     /* required */
     /* If set, the decay is at most (1 + num_updates) / (10 + num_updates). */
     leat_out num_updates;
     bool zero_debias;     /* correct the bias of averages of tensors, which start at zero */
@@ -205,7 +217,7 @@ typedef struct leat_moving_average_options {
 } leat_moving_average_options;
 LEAT_API leat_moving_average *leat_moving_average_make(const leat_moving_average_options *o);
 #define leat_moving_average_new(...)                                                               \
-    leat_moving_average_make(LEAT_OPTIONS(leat_moving_average_options, __VA_ARGS__))
+    leat_moving_average_make(LEAT_GIVEN_OPTIONS(leat_moving_average_options, __VA_ARGS__))
 LEAT_API void leat_moving_average_free(leat_moving_average *ema); /* of NULL does nothing */
 /* The op that updates the averages of these variables or other tensors; makes averages that do not
  * exist yet. */

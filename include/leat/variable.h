@@ -45,11 +45,13 @@ LEAT_API const char *leat_variable_name(leat_out v);       /* "h1/w"; "" if v is
 LEAT_API bool leat_variable_is_resource(leat_out v);
 /* The value if the variable has one when this node runs, else the initial value; a new node each
  * time. */
-LEAT_API leat_out leat_variable_initialized_value(leat_out v);
+#define leat_variable_initialized_value(v) leat_variable_initialized_value_at(LEAT_AT, v)
+LEAT_API leat_out leat_variable_initialized_value_at(leat_loc at, leat_out v);
 /* Assignments; v may be a reference or a handle. */
-LEAT_API leat_out leat_variable_assign(leat_out v, leat_out x);
-LEAT_API leat_out leat_variable_assign_add(leat_out v, leat_out x);
-LEAT_API leat_out leat_variable_assign_sub(leat_out v, leat_out x);
+#define leat_variable_assign(v, x) leat_variable_assign_at(LEAT_AT, "Assign", v, x)
+#define leat_variable_assign_add(v, x) leat_variable_assign_at(LEAT_AT, "AssignAdd", v, x)
+#define leat_variable_assign_sub(v, x) leat_variable_assign_at(LEAT_AT, "AssignSub", v, x)
+LEAT_API leat_out leat_variable_assign_at(leat_loc at, const char *op, leat_out v, leat_out x);
 
 /* All variables of a collection; free with free(). */
 LEAT_API leat_out *leat_global_variables(const leat_graph *g, int *count_out);
@@ -63,15 +65,21 @@ LEAT_API leat_out leat_initializer_of_at(leat_loc at, leat_graph *g, const char 
 #define leat_variables_initializer(g, vars, n) leat_variables_initializer_at(LEAT_AT, g, vars, n)
 LEAT_API leat_out leat_variables_initializer_at(leat_loc at, leat_graph *g, const leat_out *vars,
                                                 int n);
-LEAT_API leat_out leat_is_variable_initialized(leat_out v); /* a bool */
+#define leat_is_variable_initialized(v) leat_is_variable_initialized_at(LEAT_AT, v) /* a bool */
+LEAT_API leat_out leat_is_variable_initialized_at(leat_loc at, leat_out v);
 /* The names, a string vector, of global and local variables that have no value yet. */
-LEAT_API leat_out leat_report_uninitialized_variables(leat_graph *g);
-LEAT_API leat_out leat_report_uninitialized_of(leat_graph *g, const leat_out *vars, int n);
+#define leat_report_uninitialized_variables(g) leat_report_uninitialized_variables_at(LEAT_AT, g)
+LEAT_API leat_out leat_report_uninitialized_variables_at(leat_loc at, leat_graph *g);
+#define leat_report_uninitialized_of(g, vars, n)                                                   \
+    leat_report_uninitialized_of_at(LEAT_AT, g, vars, n)
+LEAT_API leat_out leat_report_uninitialized_of_at(leat_loc at, leat_graph *g, const leat_out *vars,
+                                                  int n);
 
 /* ---- Initialisers: functions that make an initial value when dtype and shape are known. You can
  * write your own; the fields a, b, seed and mode are free for its use. ---- */
 typedef struct leat_initializer leat_initializer;
 struct leat_initializer {
+    leat_given given; /* set by the macro */
     leat_out (*make)(leat_graph *g, leat_dtype t, leat_shape s, const leat_initializer *self);
     double a, b;
     int64_t seed;
@@ -90,7 +98,8 @@ LEAT_API leat_out leat_init_uniform(leat_graph *g, leat_dtype t, leat_shape s,
                                     const leat_initializer *self);
 LEAT_API leat_out leat_init_variance_scaling(leat_graph *g, leat_dtype t, leat_shape s,
                                              const leat_initializer *self);
-#define LEAT_INITIALIZER(fn, ...) LEAT_STRUCT(leat_initializer, .make = fn, __VA_ARGS__)
+#define LEAT_INITIALIZER(fn, ...)                                                                  \
+    LEAT_STRUCT(leat_initializer, .given = LEAT_GIVEN(__VA_ARGS__), .make = fn, __VA_ARGS__)
 #define leat_zeros_initializer() LEAT_INITIALIZER(leat_init_constant, .mode = 1)
 #define leat_ones_initializer() LEAT_INITIALIZER(leat_init_constant, .mode = 1, .a = 1)
 #define leat_constant_initializer(v) LEAT_INITIALIZER(leat_init_constant, .a = (v))
@@ -134,6 +143,7 @@ LEAT_API leat_out leat_regularization_loss_at(leat_loc at, leat_graph *g, const 
  * other fields are free for its use. ---- */
 typedef struct leat_partitioner leat_partitioner;
 struct leat_partitioner {
+    leat_given given; /* set by the macro */
     /* Writes the number of slices of each dimension to slices_out, which has shape's rank
      * elements. */
     leat_status (*slices)(const leat_shape *shape, leat_dtype t, const leat_partitioner *self,
@@ -148,14 +158,15 @@ LEAT_API leat_status leat_slices_axis_size(const leat_shape *shape, leat_dtype t
                                            const leat_partitioner *self, leat_shape *slices_out);
 LEAT_API leat_status leat_slices_min_max(const leat_shape *shape, leat_dtype t,
                                          const leat_partitioner *self, leat_shape *slices_out);
-#define LEAT_PARTITIONER(fn, ...) LEAT_STRUCT(leat_partitioner, .slices = fn, __VA_ARGS__)
+#define LEAT_PARTITIONER(fn, ...)                                                                  \
+    LEAT_STRUCT(leat_partitioner, .given = LEAT_GIVEN(__VA_ARGS__), .slices = fn, __VA_ARGS__)
 /* A further argument may set the axis: leat_fixed_size_partitioner(3, .axis = 1). */
 #define leat_fixed_size_partitioner(num_shards, ...)                                               \
     LEAT_PARTITIONER(leat_slices_fixed, .n = (num_shards), ##__VA_ARGS__)
-/* Slices of at most so many bytes; .n = 8: at most 8 of them. */
+/* Slices of at most so many bytes; .n = 8: at most 8 of them; default: any number. */
 #define leat_variable_axis_size_partitioner(max_shard_bytes, ...)                                  \
     LEAT_PARTITIONER(leat_slices_axis_size, .bytes = (max_shard_bytes), ##__VA_ARGS__)
-/* Slices of at least so many bytes (.bytes = 0: 256 KB), but not more than max_partitions. */
+/* Slices of at least so many bytes (.bytes, default 256 KB), but not more than max_partitions. */
 #define leat_min_max_variable_partitioner(max_partitions, ...)                                     \
     LEAT_PARTITIONER(leat_slices_min_max, .n = (max_partitions), ##__VA_ARGS__)
 

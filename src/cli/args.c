@@ -51,6 +51,22 @@ static const cli_option *find(const cli_option *options, const char *name, size_
     return NULL;
 }
 
+static void no_such_option(const char *command, const char *arg, const char *name, size_t n,
+                           const cli_option *options)
+{
+    enum { MOST = 64 };
+    char typed[MOST];
+    const char *names[MOST], *near;
+    int count = 0;
+    for (const cli_option *o = options; o->name && count < MOST; o++)
+        names[count++] = o->name;
+    snprintf(typed, sizeof(typed), "%.*s", (int)n, name);
+    if ((near = leat_nearest_name(typed, names, count)) != NULL)
+        cli_bad_use(command, "%s: no such option; did you mean --%s?", arg, near);
+    else
+        cli_bad_use(command, "%s: no such option", arg);
+}
+
 bool cli_parse(int argc, char **argv, const cli_option *options, cli_values *rest_out)
 {
     for (int i = 1; i < argc; i++) {
@@ -63,7 +79,7 @@ bool cli_parse(int argc, char **argv, const cli_option *options, cli_values *res
         size_t n = strcspn(name, "=");
         const cli_option *o = find(options, name, n);
         if (!o) {
-            cli_bad_use(argv[0], "%s: no such option", arg);
+            no_such_option(argv[0], arg, name, n, options);
             return false;
         }
         if (o->given) {

@@ -26,7 +26,13 @@ static void list(FILE *to)
 
 static int unknown(const char *name)
 {
-    fprintf(stderr, "leat: %s: no such command (`leat help` lists them)\n", name);
+    enum { N = sizeof(commands) / sizeof(*commands) - 1 };
+    const char *names[N];
+    for (int i = 0; i < N; i++)
+        names[i] = commands[i]->name;
+    const char *near = leat_nearest_name(name, names, N);
+    fprintf(stderr, "leat: %s: no such command%s%s%s (`leat help` lists them)\n", name,
+            near ? "; did you mean `leat " : "", near ? near : "", near ? "`?" : "");
     return 2;
 }
 

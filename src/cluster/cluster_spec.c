@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/arg.h"
+#include "core/object.h"
 
 leat_cluster *leat_cluster_new(void)
 {
-    return leat_new(leat_cluster);
+    return leat_new_object(leat_cluster, CLUSTER);
 }
 
 static void job_release(leat_job_spec *j)
@@ -24,14 +26,18 @@ void leat_cluster_free(leat_cluster *c)
 {
     if (!c)
         return;
+    if (!LEAT_USABLE(CLUSTER, c))
+        return;
     for (int i = 0; i < c->n; i++)
         job_release(&c->jobs[i]);
     free(c->jobs);
-    free(c);
+    leat_object_free(&c->object);
 }
 
 leat_cluster *leat_cluster_copy(const leat_cluster *c)
 {
+    if (!LEAT_USABLE(CLUSTER, c))
+        return NULL;
     leat_cluster *copy = leat_cluster_new();
     copy->n = copy->cap = c->n;
     copy->jobs = leat_new_array(leat_job_spec, c->n + 1);
@@ -165,6 +171,9 @@ static leat_status set_task(leat_cluster *c, const char *job, int task, const ch
 
 leat_status leat_cluster_set(leat_cluster *c, const char *job, int task, const char *address)
 {
+    LEAT_CHECK(CLUSTER, c);
+    LEAT_CHECK_ARG(job);
+    LEAT_CHECK_ARG(address);
     return set_task(c, job, task, address);
 }
 
@@ -206,6 +215,9 @@ static leat_status add_list(leat_cluster *c, const char *job, const char *text, 
 
 leat_status leat_cluster_add(leat_cluster *c, const char *job, const char *addresses)
 {
+    LEAT_CHECK(CLUSTER, c);
+    LEAT_CHECK_ARG(job);
+    LEAT_CHECK_ARG(addresses);
     return add_list(c, job, addresses, addresses + strlen(addresses), ',');
 }
 
@@ -235,6 +247,7 @@ static leat_status add_part(leat_cluster *c, const char *begin, const char *end,
 
 leat_status leat_cluster_parse(const char *text, leat_cluster **cluster_out)
 {
+    LEAT_CHECK_ARG(text);
     /* TensorFlow's grpc_tensorflow_server uses "job|host:port;host:port,job|..." instead. */
     bool tensorflow = strchr(text, '|') != NULL;
     char equals = tensorflow ? '|' : '=', jobs = tensorflow ? ',' : ';';
@@ -259,22 +272,30 @@ leat_status leat_cluster_parse(const char *text, leat_cluster **cluster_out)
 
 int leat_cluster_jobs(const leat_cluster *c)
 {
+    if (!LEAT_USABLE(CLUSTER, c))
+        return 0;
     return c->n;
 }
 
 const char *leat_cluster_job(const leat_cluster *c, int i)
 {
+    if (!LEAT_USABLE(CLUSTER, c))
+        return NULL;
     return i >= 0 && i < c->n ? c->jobs[i].name : NULL;
 }
 
 int leat_cluster_tasks(const leat_cluster *c, const char *job)
 {
+    if (!LEAT_USABLE(CLUSTER, c))
+        return 0;
     const leat_job_spec *j = leat_cluster_find(c, job);
     return j && j->n ? j->tasks[j->n - 1].index + 1 : 0;
 }
 
 const char *leat_cluster_address(const leat_cluster *c, const char *job, int task)
 {
+    if (!LEAT_USABLE(CLUSTER, c))
+        return NULL;
     const leat_job_spec *j = leat_cluster_find(c, job);
     int at = j ? position(j, task) : 0;
     return j && at < j->n && j->tasks[at].index == task ? j->tasks[at].address : NULL;

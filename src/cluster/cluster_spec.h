@@ -6,6 +6,7 @@
 #include <leat/cluster.h>
 
 #include "proto/config.pb-c.h"
+#include "core/object.h"
 
 #define LEAT_JOB_NAME_MAX 63 /* as device names allow */
 /* Limits, so that a bad text cannot use much memory or time: jobs, and tasks of all jobs. */
@@ -22,6 +23,7 @@ typedef struct leat_job_spec {
     int n, cap;
 } leat_job_spec;
 struct leat_cluster {
+    leat_object object;
     leat_job_spec *jobs; /* in the order in which they were first named */
     int n, cap;
 };

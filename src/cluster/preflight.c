@@ -23,6 +23,7 @@
 #include "cluster/messages/methods.h"
 #include "cluster_spec.h"
 #include "core/alloc.h"
+#include "core/object.h"
 #include "graph/device_name.h"
 #include "proto/cluster.pb-c.h"
 #include "proto/wire.h"
@@ -240,6 +241,7 @@ static void *probe_some(void *arg)
 leat_status leat_cluster_check(const leat_cluster *c, const leat_probe_options *options,
                                leat_probe **probes_out, int *n_out)
 {
+    LEAT_CHECK(CLUSTER, c);
     static const leat_probe_options none;
     probing all = {.options = options ? options : &none};
     all.timeout_ms = all.options->timeout_ms > 0 ? all.options->timeout_ms : 5000;

@@ -28,7 +28,8 @@ typedef struct remote {
 } remote;
 
 typedef struct remote_partial {
-    leat_session *session; /* first, as in every kind of session */
+    leat_object object; /* these two are first, as in every kind of session */
+    leat_session *session;
     char *handle;
 } remote_partial;
 
@@ -337,7 +338,7 @@ static leat_status partial(leat_session *s, const leat_request *q, leat_partial 
         leat_session_end(s);
         return status;
     }
-    remote_partial *p = leat_new(remote_partial);
+    remote_partial *p = leat_new_object(remote_partial, PARTIAL);
     p->session = s;
     p->handle = leat_xstrdup(a->partial_run_handle);
     leat_proto_free(a);
@@ -357,7 +358,7 @@ static void partial_free(leat_partial *partial)
     remote_partial *p = (remote_partial *)partial;
     leat_session_end(p->session);
     free(p->handle);
-    free(p);
+    leat_object_free(&p->object);
 }
 
 /* ---- Opening and closing ---- */
@@ -391,7 +392,7 @@ static void close_remote(leat_session *s)
     leat_cancellation_free(s->closing);
     pthread_mutex_destroy(&r->grow);
     free((char *)s->options.target);
-    free(r);
+    leat_object_free(&s->object);
 }
 
 static const leat_session_ops remote_ops = {
@@ -405,6 +406,7 @@ static const leat_session_ops remote_ops = {
 leat_status leat_remote_open(leat_graph *g, const leat_session_options *o, leat_session **out)
 {
     remote *r = leat_new(remote);
+    leat_object_init(&r->base.object, LEAT_OBJECT_SESSION);
     r->base.ops = &remote_ops;
     r->base.graph = g;
     r->base.options = *o;

@@ -16,12 +16,14 @@
 #include "cluster/messages/methods.h"
 #include "cluster/service.h"
 #include "core/alloc.h"
+#include "core/arg.h"
 #include "core/cond.h"
 #include "core/log.h"
 #include "proto/wire.h"
 #include "runtime/session_int.h"
 
 struct leat_server {
+    leat_object object;
     leat_cluster *cluster;
     leat_server_options options;
     char job[64];
@@ -222,7 +224,9 @@ static leat_status start(leat_server *s)
 leat_status leat_server_start(const leat_cluster *c, const char *job, int task,
                               const leat_server_options *options, leat_server **server_out)
 {
-    leat_server *s = leat_new(leat_server);
+    LEAT_CHECK(CLUSTER, c);
+    LEAT_CHECK_ARG(job);
+    leat_server *s = leat_new_object(leat_server, SERVER);
     if (options)
         s->options = *options;
     s->cluster = leat_cluster_copy(c);
@@ -251,6 +255,8 @@ leat_status leat_server_start_local(leat_server **server_out)
 
 const char *leat_server_target(const leat_server *s)
 {
+    if (!LEAT_USABLE(SERVER, s))
+        return "";
     return s->target;
 }
 
@@ -263,6 +269,7 @@ leat_worker *leat_server_worker(const leat_server *s)
 
 leat_status leat_server_join(leat_server *s)
 {
+    LEAT_CHECK(SERVER, s);
     int64_t *silent_since = leat_new_array(int64_t, leat_peers_count(s->peers) + 1);
     bool some_done;
     pthread_mutex_lock(&s->lock);
@@ -299,6 +306,8 @@ static void stop_parts(leat_server *s, int64_t grace_ms)
 
 void leat_server_stop(leat_server *s, int64_t grace_ms)
 {
+    if (!LEAT_USABLE(SERVER, s))
+        return;
     pthread_mutex_lock(&s->lock);
     bool first = !s->stopping;
     s->stopping = true;
@@ -323,6 +332,8 @@ void leat_server_free(leat_server *s)
 {
     if (!s)
         return;
+    if (!LEAT_USABLE(SERVER, s))
+        return;
     leat_server_stop(s, 0);
     leat_service_free(s->service);
     leat_peers_free(s->peers); /* calls under way end, and with them what waits in the worker */
@@ -331,7 +342,7 @@ void leat_server_free(leat_server *s)
     free(s->done);
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->changed);
-    free(s);
+    leat_object_free(&s->object);
 }
 
 /* ---- Sessions of this process ---- */

@@ -11,6 +11,7 @@
 
 #include <leat/tensor.h>
 #include <stdatomic.h>
+#include "core/object.h"
 
 enum { LEAT_ALIGN = 64 }; /* bytes: a cache line, and the widest vector */
 
@@ -65,6 +66,9 @@ static inline bool leat_buffer_sole(const leat_buffer *b)
 }
 
 struct leat_tensor {
+#ifdef LEAT_CHECK_HANDLES
+    leat_object object;
+#endif
     atomic_int refs;
     leat_dtype dtype;
     int64_t count;       /* elements */
@@ -73,6 +77,11 @@ struct leat_tensor {
     leat_shape shape;    /* fully known */
 };
 
+/* An error that names the function of the API if t is NULL or, in builds that check handles, no
+ * tensor any more. */
+leat_status leat_tensor_check(const leat_tensor *t, const char *function) LEAT_MUST_CHECK;
+/* The same for functions that return no status: writes the error to standard error. */
+bool leat_tensor_usable(const leat_tensor *t, const char *function);
 /* A tensor header over a part of a buffer; takes the caller's reference to b. */
 leat_tensor *leat_tensor_over(leat_buffer *b, void *data, leat_dtype t, const leat_shape *shape);
 /* An uninitialised tensor from a device's memory (NULL: the CPU's). The size is checked. */

@@ -77,7 +77,7 @@ void leat_log_write(leat_log_level level, const char *file, int line, const char
     va_end(ap);
     pthread_mutex_lock(&lock);
     if ((int)level >= atomic_load(&least))
-        sink(sink_arg, level, leat_source_path(file), line, leat_strbuf_text(&text));
+        sink(sink_arg, level, file, line, leat_strbuf_text(&text));
     pthread_mutex_unlock(&lock);
     leat_strbuf_release(&text);
 }
@@ -87,7 +87,7 @@ void leat_log_print(const char *text, const char *file, int line)
     pthread_once(&once, start);
     pthread_mutex_lock(&lock);
     if (sink != to_stderr && LEAT_LOG_INFO >= atomic_load(&least))
-        sink(sink_arg, LEAT_LOG_INFO, leat_source_path(file), line, text);
+        sink(sink_arg, LEAT_LOG_INFO, file, line, text);
     else
         fputs(text, stderr);
     pthread_mutex_unlock(&lock);

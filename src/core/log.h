@@ -5,9 +5,6 @@
 
 #include <leat/status.h>
 
-/* __FILE__ relative to the root of the source tree ("src/core/log.c"), wherever the tree is. */
-const char *leat_source_path(const char *file);
-
 bool leat_log_wanted(leat_log_level level);
 void leat_log_write(leat_log_level level, const char *file, int line, const char *fmt, ...)
     LEAT_PRINTF(4, 5);

@@ -45,7 +45,7 @@ leat_tensor *leat_scalar_string(const char *data, size_t size)
 
 double leat_tensor_at(const leat_tensor *t, int64_t i)
 {
-    if (!t || i < 0 || i >= t->count)
+    if (!t || !leat_tensor_usable(t, __func__) || i < 0 || i >= t->count)
         return NAN;
     const void *p = (const char *)t->data + (size_t)i * leat_dtype_size(t->dtype);
     switch (t->dtype) {
@@ -92,7 +92,7 @@ double leat_tensor_at(const leat_tensor *t, int64_t i)
 
 void leat_tensor_set_at(leat_tensor *t, int64_t i, double v)
 {
-    if (!t || i < 0 || i >= t->count)
+    if (!leat_tensor_usable(t, __func__) || i < 0 || i >= t->count)
         return;
     void *p = (char *)t->data + (size_t)i * leat_dtype_size(t->dtype);
     switch (t->dtype) {

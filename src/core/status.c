@@ -2,6 +2,7 @@
  * allocated, a static status that is never freed is used, so that an error is not lost when memory
  * is exhausted. */
 #include "core/log.h"
+#include "core/object.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,9 @@
 enum { MAX_MESSAGE = 64 * 1024 };
 
 struct leat_status_s {
+#ifdef LEAT_CHECK_HANDLES
+    leat_object object;
+#endif
     leat_code code;
     int line;
     const char *message; /* message and file point into text, or to static strings */
@@ -22,20 +26,7 @@ static struct leat_status_s no_memory = {.code = LEAT_RESOURCE_EXHAUSTED,
                                          .message = "out of memory while reporting an error",
                                          .file = "src/core/status.c"};
 
-const char *leat_source_path(const char *file)
-{
-    static const char *const roots[] = {"src/", "include/"};
-    const char *found = file;
-    for (int i = 0; i < 2; i++) {
-        for (const char *p = file; (p = strstr(p, roots[i])) != NULL; p++) {
-            if ((p == file || p[-1] == '/') && p > found)
-                found = p;
-        }
-    }
-    return found;
-}
-
-/* The message is the concatenation of the three parts. */
+/* The message is the concatenation of a and b. */
 static leat_status make(leat_code code, const char *file, int line, const char *a, size_t a_n,
                         const char *b, size_t b_n)
 {
@@ -47,6 +38,9 @@ static leat_status make(leat_code code, const char *file, int line, const char *
     leat_status s = malloc(sizeof(*s) + a_n + b_n + 1 + file_n);
     if (!s)
         return &no_memory;
+#ifdef LEAT_CHECK_HANDLES
+    leat_object_init(&s->object, LEAT_OBJECT_STATUS);
+#endif
     s->code = code;
     s->line = line;
     memcpy(s->text, a, a_n);
@@ -111,8 +105,13 @@ const char *leat_code_name(leat_code code)
 
 void leat_status_free(leat_status s)
 {
+#ifdef LEAT_CHECK_HANDLES
+    if (s && s != &no_memory && LEAT_USABLE(STATUS, s))
+        leat_object_free(&s->object);
+#else
     if (s != &no_memory)
         free(s);
+#endif
 }
 
 leat_status leat_status_copy(leat_status s)
@@ -131,8 +130,7 @@ leat_status leat_status_new(leat_code code, const char *file, int line, const ch
     va_start(ap, fmt);
     const char *message = format(small, sizeof small, &big, fmt, ap);
     va_end(ap);
-    leat_status s =
-        make(code, leat_source_path(file ? file : ""), line, message, strlen(message), "", 0);
+    leat_status s = make(code, file ? file : "", line, message, strlen(message), "", 0);
     free(big);
     return s;
 }
@@ -181,7 +179,8 @@ void leat_status_die(leat_status s, const char *file, int line)
 {
     if (!s)
         return;
-    fprintf(stderr, "%s:%d: %s: %s (%s:%d)\n", file, line, leat_code_name(s->code), s->message,
-            s->file, s->line);
+    fprintf(stderr, "%s:%d: %s: %s\n", file, line, leat_code_name(s->code), s->message);
+    if (leat_log_wanted(LEAT_LOG_INFO))
+        leat_log_write(LEAT_LOG_INFO, s->file, s->line, "the error was made here");
     exit(1);
 }

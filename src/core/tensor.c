@@ -9,6 +9,7 @@
 #include "core/buffer.h"
 #include "core/checked.h"
 #include "core/element.h"
+#include "core/object.h"
 
 /* The data of tensors without elements points here, so that it is never NULL. */
 static _Alignas(LEAT_ALIGN) char nothing[LEAT_ALIGN];
@@ -39,14 +40,61 @@ static int64_t measure(leat_dtype t, const leat_shape *shape)
     return count >= 0 && leat_mul_ok(count, size, &bytes) ? count : -1;
 }
 
-static leat_tensor *header_new(leat_buffer *b, void *data, leat_dtype t, int64_t count,
-                               const leat_shape *shape)
+/* In builds that check handles, headers that were released are kept for a while (core/object.h),
+ * and all functions of the API see whether a tensor is one of them; in others only whether it is
+ * NULL. */
+#ifdef LEAT_CHECK_HANDLES
+#define USABLE(t) LEAT_USABLE(TENSOR, t)
+
+static leat_tensor *header_alloc(void)
+{
+    return leat_new_object(leat_tensor, TENSOR);
+}
+
+static void header_free(leat_tensor *t)
+{
+    leat_object_free(&t->object);
+}
+
+leat_status leat_tensor_check(const leat_tensor *t, const char *function)
+{
+    return leat_object_check(t, LEAT_OBJECT_TENSOR, function);
+}
+#else
+#define USABLE(t) ((t) || LEAT_USABLE(TENSOR, t))
+
+static leat_tensor *header_alloc(void)
 {
     leat_tensor *x = leat_block_alloc(sizeof(*x));
     if (!x) {
         fprintf(stderr, "leat: no memory for a tensor's header\n");
         abort();
     }
+    return x;
+}
+
+static void header_free(leat_tensor *t)
+{
+    leat_block_free(t, sizeof(*t));
+}
+
+leat_status leat_tensor_check(const leat_tensor *t, const char *function)
+{
+    return t ? NULL : leat_object_check(t, LEAT_OBJECT_TENSOR, function);
+}
+#endif
+
+bool leat_tensor_usable(const leat_tensor *t, const char *function)
+{
+    leat_status s = leat_tensor_check(t, function);
+    leat_status_free(s);
+    return !s || leat_object_report(t, LEAT_OBJECT_TENSOR, function);
+}
+
+static leat_tensor *header_new(leat_buffer *b, void *data, leat_dtype t, int64_t count,
+                               const leat_shape *shape)
+{
+    leat_tensor *x = header_alloc();
     atomic_init(&x->refs, 1);
     x->dtype = t;
     x->count = count;
@@ -97,6 +145,10 @@ leat_status leat_tensor_copy_of(leat_dtype t, leat_shape shape, const void *data
     LEAT_REQUIRE(!leat_dtype_managed(t), INVALID_ARGUMENT,
                  "a tensor of type %s cannot be made from bytes", leat_dtype_name(t));
     LEAT_TRY(leat_tensor_alloc(NULL, t, &shape, &x));
+    if (x->count && !data) {
+        leat_tensor_unref(x);
+        return leat_error(INVALID_ARGUMENT, "%s: data is NULL", __func__);
+    }
     if (x->count)
         memcpy(x->data, data, leat_tensor_bytes(x));
     *tensor_out = x;
@@ -135,6 +187,7 @@ static leat_tensor *view(const leat_tensor *t, void *data, int64_t count, const 
 
 leat_status leat_tensor_reshape(const leat_tensor *t, leat_shape shape, leat_tensor **tensor_out)
 {
+    LEAT_TRY(leat_tensor_check(t, __func__));
     int64_t count = measure(t->dtype, &shape);
     if (count < 0)
         return refuse(t->dtype, &shape);
@@ -149,6 +202,7 @@ leat_status leat_tensor_reshape(const leat_tensor *t, leat_shape shape, leat_ten
 leat_status leat_tensor_rows(const leat_tensor *t, int64_t begin, int64_t end,
                              leat_tensor **tensor_out)
 {
+    LEAT_TRY(leat_tensor_check(t, __func__));
     LEAT_REQUIRE(t->shape.rank >= 1, INVALID_ARGUMENT, "a scalar has no rows");
     LEAT_REQUIRE(0 <= begin && begin <= end && end <= t->shape.dim[0], INVALID_ARGUMENT,
                  "rows [%" PRId64 ", %" PRId64 ") are not within shape %s", begin, end,
@@ -184,27 +238,30 @@ leat_status leat_tensor_clone(leat_allocator *a, const leat_tensor *t, leat_tens
 leat_tensor *leat_tensor_ref(const leat_tensor *t)
 {
     leat_tensor *shared = (leat_tensor *)t;
-    if (shared)
+    if (shared && USABLE(t))
         atomic_fetch_add_explicit(&shared->refs, 1, memory_order_relaxed);
     return shared;
 }
 
 void leat_tensor_unref(leat_tensor *t)
 {
-    if (!t || (atomic_load_explicit(&t->refs, memory_order_acquire) != 1 &&
-               atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1))
+    if (!t || !USABLE(t) ||
+        (atomic_load_explicit(&t->refs, memory_order_acquire) != 1 &&
+         atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1))
         return;
     leat_buffer_unref(t->buffer);
-    leat_block_free(t, sizeof(*t));
+    header_free(t);
 }
 
 leat_dtype leat_tensor_dtype(const leat_tensor *t)
 {
-    return t->dtype;
+    return USABLE(t) ? t->dtype : LEAT_INVALID;
 }
 
 leat_shape leat_tensor_shape(const leat_tensor *t)
 {
+    if (!USABLE(t))
+        return leat_shape_unknown();
     leat_shape s = {.rank = t->shape.rank};
     memcpy(s.dim, t->shape.dim, (size_t)s.rank * sizeof(s.dim[0]));
     return s;
@@ -212,30 +269,30 @@ leat_shape leat_tensor_shape(const leat_tensor *t)
 
 int leat_tensor_rank(const leat_tensor *t)
 {
-    return t->shape.rank;
+    return USABLE(t) ? t->shape.rank : -1;
 }
 
 int64_t leat_tensor_dim(const leat_tensor *t, int i)
 {
-    return i >= 0 && i < t->shape.rank ? t->shape.dim[i] : -1;
+    return USABLE(t) && i >= 0 && i < t->shape.rank ? t->shape.dim[i] : -1;
 }
 
 int64_t leat_tensor_count(const leat_tensor *t)
 {
-    return t->count;
+    return USABLE(t) ? t->count : 0;
 }
 
 size_t leat_tensor_bytes(const leat_tensor *t)
 {
-    return (size_t)t->count * leat_element_size(t->dtype);
+    return USABLE(t) ? (size_t)t->count * leat_element_size(t->dtype) : 0;
 }
 
 const void *leat_tensor_data(const leat_tensor *t)
 {
-    return t->data;
+    return USABLE(t) ? t->data : NULL;
 }
 
 void *leat_tensor_mutable(leat_tensor *t)
 {
-    return leat_tensor_sole(t) ? t->data : NULL;
+    return USABLE(t) && leat_tensor_sole(t) ? t->data : NULL;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/alloc.h"
 #include "core/buffer.h"
 #include "core/element.h"
 #include "core/strbuf.h"
@@ -126,6 +127,8 @@ static void dimension(leat_strbuf *out, const leat_tensor *t, int d, int64_t lim
 char *leat_tensor_text(const leat_tensor *t, int64_t max)
 {
     leat_strbuf out = {0};
+    if (!leat_tensor_usable(t, __func__))
+        return leat_xstrdup("");
     int64_t limit = max >= 0 && max < t->count ? max : t->count, at = 0;
     if (t->shape.rank == 0) {
         if (limit > 0)
@@ -190,6 +193,8 @@ static void summary(leat_strbuf *out, const leat_tensor *t, int d, int64_t ends,
 char *leat_tensor_summary(const leat_tensor *t, int64_t ends)
 {
     leat_strbuf out = {0};
+    if (!leat_tensor_usable(t, __func__))
+        return leat_xstrdup("");
     leat_strbuf_puts(&out, "");
     summary(&out, t, 0, ends < 0 ? INT64_MAX / 2 : ends, 0);
     return leat_strbuf_take(&out);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "core/arg.h"
 #include "core/buffer.h"
 #include "core/checked.h"
 
@@ -120,6 +121,7 @@ static leat_status read_tensor(const idx *f, leat_tensor **tensor_out)
 
 leat_status leat_idx_read(const char *path, leat_tensor **tensor_out)
 {
+    LEAT_CHECK_ARG(path);
     errno = 0;
     idx f = {gzopen(path, "rb"), path};
     LEAT_REQUIRE(f.file, NOT_FOUND, "%s: %s", path, errno ? strerror(errno) : "cannot be opened");

@@ -9,6 +9,7 @@
 
 #include "core/alloc.h"
 #include "core/buffer.h"
+#include "core/object.h"
 #include "core/strbuf.h"
 #include "data/digits.h"
 #include "data/random.h"
@@ -24,6 +25,7 @@ typedef struct digit_set {
 } digit_set;
 
 struct leat_mnist {
+    leat_object object;
     digit_set sets[2];
     leat_rng rng;
     char *source;
@@ -126,7 +128,7 @@ static leat_status load(leat_mnist *m, const char *data_dir)
 
 leat_status leat_mnist_open(const char *data_dir, uint64_t seed, leat_mnist **mnist_out)
 {
-    leat_mnist *m = leat_new(leat_mnist);
+    leat_mnist *m = leat_new_object(leat_mnist, MNIST);
     leat_status s = load(m, data_dir && data_dir[0] ? data_dir : NULL);
     if (s) {
         leat_mnist_close(m);
@@ -143,6 +145,8 @@ void leat_mnist_close(leat_mnist *m)
 {
     if (!m)
         return;
+    if (!LEAT_USABLE(MNIST, m))
+        return;
     for (int i = 0; i < 2; i++) {
         digit_set *d = &m->sets[i];
         leat_tensor_unref(d->images);
@@ -154,16 +158,20 @@ void leat_mnist_close(leat_mnist *m)
         free(d->order);
     }
     free(m->source);
-    free(m);
+    leat_object_free(&m->object);
 }
 
 const char *leat_mnist_source(const leat_mnist *m)
 {
+    if (!LEAT_USABLE(MNIST, m))
+        return "";
     return m->source;
 }
 
 int64_t leat_mnist_count(const leat_mnist *m, leat_mnist_set set)
 {
+    if (!LEAT_USABLE(MNIST, m))
+        return 0;
     return m->sets[set == LEAT_MNIST_TEST].n;
 }
 
@@ -223,6 +231,7 @@ static leat_status batch_tensor(leat_tensor **kept, int64_t n, int64_t width, le
 leat_status leat_mnist_next_batch(leat_mnist *m, leat_mnist_set set, int64_t n,
                                   leat_tensor **images_out, leat_tensor **labels_out)
 {
+    LEAT_CHECK(MNIST, m);
     digit_set *d = &m->sets[set == LEAT_MNIST_TEST];
     leat_tensor *images, *labels;
     LEAT_REQUIRE(n > 0, INVALID_ARGUMENT, "a batch of %lld examples", (long long)n);
@@ -248,6 +257,7 @@ leat_status leat_mnist_next_batch(leat_mnist *m, leat_mnist_set set, int64_t n,
 leat_status leat_mnist_rows(const leat_mnist *m, leat_mnist_set set, int64_t begin, int64_t end,
                             leat_tensor **images_out, leat_tensor **labels_out)
 {
+    LEAT_CHECK(MNIST, m);
     const digit_set *d = &m->sets[set == LEAT_MNIST_TEST];
     LEAT_REQUIRE(begin >= 0 && begin <= end && end <= d->n, INVALID_ARGUMENT,
                  "rows [%lld, %lld) of %lld", (long long)begin, (long long)end, (long long)d->n);

@@ -6,6 +6,8 @@
 
 #include "core/alloc.h"
 #include "core/buffer.h"
+#include "core/nearest.h"
+#include "graph/function.h"
 #include "graph/graph_int.h"
 
 /* The node that is being made. */
@@ -50,9 +52,11 @@ static leat_status match_tensor(making *m, const leat_arg_info *arg, int i)
     leat_out x = m->spec->in[i];
     if (!x.node && m->spec->loose)
         return NULL;
-    LEAT_REQUIRE(x.node && x.index >= 0 && x.index < x.node->n_out, INVALID_ARGUMENT,
+    LEAT_REQUIRE(x.node, INVALID_ARGUMENT, "Input '%s' of '%s' Op is %s", arg->name,
+                 m->op->def->name, leat_no_tensor(m->g, x).s);
+    LEAT_REQUIRE(x.index >= 0 && x.index < x.node->n_out, INVALID_ARGUMENT,
                  "Input '%s' of '%s' Op: node %s has no output %d", arg->name, m->op->def->name,
-                 x.node ? x.node->name : "(none)", x.index);
+                 x.node->name, x.index);
     LEAT_REQUIRE(x.node->graph == m->g, INVALID_ARGUMENT,
                  "Input '%s' of '%s' Op: Tensor '%s' must be from the same graph", arg->name,
                  m->op->def->name, x.node->name);
@@ -209,8 +213,12 @@ static leat_status take_given(making *m)
     for (int i = 0; i < m->spec->n_attrs; i++) {
         const leat_attr *a = &m->spec->attrs[i];
         int at = leat_op_attr_index(m->op, a->name);
+        leat_nearest near = leat_nearest_to(a->name);
+        for (int k = 0; at < 0 && k < m->op->n_attrs; k++)
+            leat_nearest_see(&near, m->op->attrs[k].name);
         LEAT_REQUIRE(at >= 0 || a->name[0] == '_', INVALID_ARGUMENT,
-                     "NodeDef mentions attr '%s' not in Op<name=%s>", a->name, m->op->def->name);
+                     "NodeDef mentions attr '%s' not in Op<name=%s>%s", a->name, m->op->def->name,
+                     leat_nearest_show(&near).s);
         if (at >= 0) {
             m->attrs[at] = *a;
             LEAT_TRY(convert(&m->attrs[at], m->op->attrs[at].kind, m));
@@ -340,14 +348,25 @@ static void insert(leat_graph *g, leat_node *n)
     pthread_mutex_unlock(&g->lock);
 }
 
+static leat_status no_such_op(const leat_graph *g, const char *op)
+{
+    leat_nearest near = leat_nearest_to(op);
+    for (int i = 0; i < leat_op_count(); i++)
+        leat_nearest_see(&near, leat_op_at_index(i)->def->name);
+    for (int i = 0; i < g->n_functions; i++)
+        leat_nearest_see(&near, g->function_list[i]->name);
+    return leat_error(NOT_FOUND,
+                      "Op type not registered '%s'%s. Make sure the Op and Kernel are registered",
+                      op, leat_nearest_show(&near).s);
+}
+
 leat_status leat_graph_add(leat_graph *g, const leat_node_spec *spec, leat_node **out)
 {
     making m = {.g = g, .spec = spec, .op = leat_op_find(spec->op)};
     if (!m.op)
         m.op = leat_function_op(g, spec->op);
-    LEAT_REQUIRE(m.op, NOT_FOUND,
-                 "Op type not registered '%s'. Make sure the Op and Kernel are registered",
-                 spec->op);
+    if (!m.op)
+        return no_such_op(g, spec->op);
     m.attrs = leat_new_array(leat_attr, m.op->n_attrs + 1);
     leat_node *n = leat_arena_new(&g->arena, leat_node);
     n->graph = g;

@@ -116,7 +116,7 @@ static leat_status explain(leat_status s, const call *c, const char *op)
     for (int i = 0; i < c->n_in && i < 8; i++) {
         leat_shape shape = leat_out_shape(c->in[i]);
         leat_strbuf_printf(&b, "%s%s %s %s", i ? ", " : " of ",
-                           c->in[i].node ? c->in[i].node->name : "(none)",
+                           c->in[i].node ? c->in[i].node->name : "nothing",
                            leat_dtype_name(leat_out_dtype(c->in[i])), leat_shape_show(&shape).s);
     }
     s = leat_status_prefix(s, "%s: ", leat_strbuf_text(&b));
@@ -126,8 +126,12 @@ static leat_status explain(leat_status s, const call *c, const char *op)
 
 leat_out leat_op_at(leat_loc at, leat_graph *g, const char *op, const leat_arg *args)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return (leat_out){0};
     if (g->status)
         return (leat_out){g->poison, 0};
+    if (!op)
+        return leat_graph_fail(g, at, leat_error(INVALID_ARGUMENT, "The name of the op is NULL"));
     const leat_op_info *info = leat_op_find(op);
     if (!info)
         info = leat_function_op(g, op);

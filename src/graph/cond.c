@@ -19,14 +19,17 @@ static leat_out branch_result(leat_control_ctx *ctx, leat_out x)
     return y;
 }
 
-static void build_branch(leat_loc at, leat_control_ctx *ctx, leat_branch_fn fn, void *arg,
-                         leat_out *outs, int n)
+/* outer: the location that nodes of fn get if it is set, instead of their own. */
+static void build_branch(leat_loc at, leat_loc outer, leat_control_ctx *ctx, leat_branch_fn fn,
+                         void *arg, leat_out *outs, int n)
 {
     leat_graph *g = ctx->g;
     leat_control_ctx *before = leat_ctx_open(g, ctx);
     for (int i = 0; i < n; i++)
         outs[i] = (leat_out){0};
+    leat_at_leave(g, outer);
     fn(g, arg, outs);
+    leat_at_enter(g, at);
     for (int i = 0; i < n; i++) {
         if (!outs[i].node)
             outs[i] = leat_graph_fail(g, at,
@@ -68,6 +71,7 @@ void leat_cond_at(leat_loc at, leat_out pred, leat_branch_fn true_fn, leat_branc
         outs[i] = (leat_out){g ? g->poison : NULL, 0};
     if (!g)
         return;
+    leat_loc outer = leat_at_enter(g, at);
     leat_name_scope_enter(g, o->name ? o->name : "cond");
     leat_out p = LEAT_OP2("Switch", pred, pred);
     leat_out t = leat_identity(leat_output(p, 1), leat_name("switch_t"));
@@ -81,13 +85,14 @@ void leat_cond_at(leat_loc at, leat_out pred, leat_branch_fn true_fn, leat_branc
         f.node->ctx = branches[0];
         t.node->ctx = branches[1];
         leat_out *from = leat_new_array(leat_out, 2 * n + 1);
-        build_branch(at, branches[1], true_fn, arg, from + n, n);
-        build_branch(at, branches[0], false_fn, arg, from, n);
+        build_branch(at, outer, branches[1], true_fn, arg, from + n, n);
+        build_branch(at, outer, branches[0], false_fn, arg, from, n);
         for (int i = 0; i < n; i++)
             outs[i] = merge(at, from[i], from[n + i]);
         free(from);
     }
     leat_name_scope_leave(g);
+    leat_at_leave(g, outer);
 }
 
 /* ---- Many branches: the second branch of each cond is another cond ---- */

@@ -13,8 +13,8 @@ leat_out leat_op_of(leat_loc at, const char *op, const leat_out *x, int n, const
     leat_graph *g = NULL;
     for (int i = 0; i < n && !g; i++)
         g = x[i].node ? x[i].node->graph : NULL;
-    if (!g)
-        return (leat_out){0};
+    if (!g) /* a missing gradient stays one, which the run that uses it names */
+        return n > 0 ? x[0] : (leat_out){0};
     const leat_op_info *info = leat_op_find(op);
     bool list =
         info && info->n_in == 1 && (info->in[0].number_attr >= 0 || info->in[0].list_attr >= 0);
@@ -35,6 +35,11 @@ leat_out leat_op_of(leat_loc at, const char *op, const leat_out *x, int n, const
 
 leat_out leat_const_at(leat_loc at, leat_graph *g, const leat_tensor *value)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return (leat_out){0};
+    leat_status s = leat_tensor_check(value, __func__);
+    if (s)
+        return leat_graph_fail(g, at, s);
     return leat_op_at(
         at, g, "Const",
         LEAT_ARGS(leat_attr_type("dtype", value->dtype), leat_attr_tensor("value", value)));
@@ -58,6 +63,8 @@ static leat_out const_of(leat_loc at, leat_graph *g, leat_status s, leat_tensor 
 leat_out leat_full_named_at(leat_loc at, leat_graph *g, leat_dtype t, leat_shape s, double v,
                             const char *name)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return (leat_out){0};
     if (leat_shape_count(&s) >= 1000) {
         leat_name_scope_enter(g, name ? name : "Fill");
         leat_dtype index = LEAT_INT32;
@@ -85,6 +92,8 @@ leat_out leat_full_at(leat_loc at, leat_graph *g, leat_dtype t, leat_shape s, do
 
 leat_out leat_scalar_at(leat_loc at, leat_graph *g, leat_dtype t, double v)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return (leat_out){0};
     if (t == LEAT_INVALID) /* x is the result of a mistake */
         return (leat_out){g->poison, 0};
     return leat_full_at(at, g, t, leat_shape(), v);
@@ -111,6 +120,11 @@ leat_out leat_int_vector_at(leat_loc at, leat_graph *g, leat_dtype t, const int6
 
 leat_out leat_string_at(leat_loc at, leat_graph *g, const char *s)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return (leat_out){0};
+    if (!s)
+        return leat_graph_fail(g, at,
+                               leat_error(INVALID_ARGUMENT, "%s: the string is NULL", __func__));
     return const_of(at, g, NULL, leat_scalar_string(s, strlen(s)), NULL);
 }
 
@@ -209,6 +223,8 @@ static void group_by_device(leat_loc at, leat_graph *g, const leat_out *x, int n
 
 leat_out leat_group_at(leat_loc at, leat_graph *g, const leat_out *x, int n, const char *name)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return (leat_out){0};
     leat_arg *args = leat_new_array(leat_arg, n + 2);
     const char *device = NULL;
     bool several = false;

@@ -15,6 +15,12 @@ struct leat_function {
     leat_op_def op_def; /* the signature as an op; info->def points to it */
     leat_op_info *info;
     const char *gradient; /* the function that is its gradient, or NULL: made from the body */
+    /* Where the nodes of the body were made; none if the function was imported. */
+    struct leat_function_line {
+        const char *node;
+        leat_loc at;
+    } * lines;
+    int n_lines;
 };
 
 /* Adds a function; takes def. A function that is there already may be added again. */

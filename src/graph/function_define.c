@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/object.h"
 #include "core/strbuf.h"
 #include "graph/function.h"
 #include "graph/graphdef.h"
@@ -139,6 +140,17 @@ static leat_status check_results(const leat_graph *body, const leat_out *out, in
     return NULL;
 }
 
+static void keep_lines(leat_graph *g, const char *name, const leat_graph *body)
+{
+    leat_function *f = (leat_function *)leat_function_find(g, name);
+    f->lines = leat_arena_alloc(&g->arena, sizeof(*f->lines) * (size_t)(body->n_nodes + 1));
+    f->n_lines = body->n_nodes;
+    for (int i = 0; i < body->n_nodes; i++) {
+        f->lines[i].node = leat_arena_strdup(&g->arena, body->nodes[i]->name);
+        f->lines[i].at = body->nodes[i]->at;
+    }
+}
+
 static leat_status define(leat_graph *g, const char *name, leat_function_fn fn, void *arg,
                           const leat_dtype *types, leat_out *in, int n_in, leat_out *out, int n_out)
 {
@@ -159,13 +171,19 @@ static leat_status define(leat_graph *g, const char *name, leat_function_fn fn, 
     Leat__FunctionDef *def = NULL;
     if (!s)
         s = write_down(body, name, in, n_in, out, n_out, &def);
+    if (!s)
+        s = leat_function_add(g, def);
+    if (!s)
+        keep_lines(g, name, body);
     leat_graph_free(body);
-    return s ? s : leat_function_add(g, def);
+    return s;
 }
 
 void leat_function_define_at(leat_loc at, leat_graph *g, const char *name, leat_function_fn fn,
                              void *arg, int n_out, const leat_dtype *in_types, int n_in)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return;
     if (g->status)
         return;
     leat_out *in = leat_new_array(leat_out, n_in + n_out + 1);
@@ -177,6 +195,8 @@ void leat_function_define_at(leat_loc at, leat_graph *g, const char *name, leat_
 void leat_call_at(leat_loc at, leat_graph *g, const char *name, const leat_out *in, int n_in,
                   leat_out *outs, int n_out)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return;
     leat_arg *args = leat_new_array(leat_arg, n_in + 1);
     for (int i = 0; i < n_in; i++)
         args[i] = leat_in(in[i]);

@@ -131,21 +131,24 @@ void leat_grad_sums(leat_backprop *b, leat_node *n, leat_grad_value *sums_out)
         sums_out[i] = leat_grad_sum(b, (leat_out){n, i});
 }
 
-leat_out leat_grad_dense(leat_grad_value v)
+leat_out leat_grad_dense_at(leat_loc at, leat_grad_value v)
 {
     if (!v.indices.node || !v.value.node)
         return v.value;
     leat_graph *g = v.value.node->graph;
     if (!v.dense_shape.node)
         return leat_graph_fail(
-            g, (leat_loc){0},
+            g, at,
             leat_error(INVALID_ARGUMENT,
                        "Tensor conversion requested for IndexedSlices without dense_shape: %s",
                        v.value.node->name));
+    leat_loc outer = leat_at_enter(g, at);
     leat_out zero = leat_ints(g, 0), one = leat_ints(g, 1);
     leat_out rows =
         leat_strided_slice(v.dense_shape, zero, one, one, leat_attr_int("shrink_axis_mask", 1));
-    return leat_unsorted_segment_sum(v.value, v.indices, rows);
+    leat_out dense = leat_unsorted_segment_sum(v.value, v.indices, rows);
+    leat_at_leave(g, outer);
+    return dense;
 }
 
 /* Adds a node that waits for all gradients, and for each gradient an Identity that waits for that

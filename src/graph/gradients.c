@@ -308,8 +308,11 @@ static leat_status gradients(leat_backprop *b, const leat_out *ys, int n_y, cons
     count_pending(b);
     mark_stops(b, xs, n_x, o);
     LEAT_TRY(run(b, ys, n_y));
-    for (int i = 0; i < n_x && !b->g->status; i++)
+    for (int i = 0; i < n_x && !b->g->status; i++) {
         grads_out[i] = leat_grad_sum(b, xs[i]);
+        if (!grads_out[i].value.node)
+            grads_out[i].value = leat_no_gradient(xs[i]);
+    }
     return NULL;
 }
 
@@ -353,7 +356,7 @@ leat_status leat_gradients_at(leat_loc at, const leat_out *ys, int n_y, const le
         leat_graph_fail(g, at, gradients(&b, ys, n_y, xs, n_x, options, grads));
         leat_name_scope_leave(g);
         end(&b);
-        g->at_override = outer;
+        leat_at_leave(g, outer);
     }
     if (g)
         s = leat_status_copy(g->status);

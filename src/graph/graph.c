@@ -1,8 +1,11 @@
 /* graph.c -- making and freeing graphs, finding nodes, recording the first mistake, collections. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/arg.h"
+#include "core/nearest.h"
 #include "core/strbuf.h"
 #include "graph/graph_int.h"
 
@@ -13,7 +16,7 @@ static const leat_op_info poison_info = {.def = &poison_def};
 
 leat_graph *leat_graph_new(void)
 {
-    leat_graph *g = leat_new(leat_graph);
+    leat_graph *g = leat_new_object(leat_graph, GRAPH);
     pthread_mutex_init(&g->lock, NULL);
     leat_arena_init(&g->arena);
     g->by_name.borrows_keys = g->names_used.borrows_keys = true;
@@ -47,6 +50,8 @@ void leat_graph_free(leat_graph *g)
 {
     if (!g)
         return;
+    if (!LEAT_USABLE(GRAPH, g))
+        return;
     for (int i = 0; i < g->n_nodes; i++)
         for (int a = 0; a < g->nodes[i]->n_attrs; a++)
             leat_attr_release(&g->nodes[i]->attrs[a]);
@@ -62,11 +67,12 @@ void leat_graph_free(leat_graph *g)
     free(g->nodes);
     leat_arena_release(&g->arena);
     pthread_mutex_destroy(&g->lock);
-    free(g);
+    leat_object_free(&g->object);
 }
 
 leat_status leat_graph_status(const leat_graph *g)
 {
+    LEAT_CHECK(GRAPH, g);
     return leat_status_copy(g->status);
 }
 
@@ -84,17 +90,32 @@ leat_out leat_graph_fail(leat_graph *g, leat_loc at, leat_status s)
 
 int leat_graph_nodes(const leat_graph *g)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return 0;
     return g->n_nodes;
 }
 
 leat_node *leat_graph_node(const leat_graph *g, int i)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return NULL;
     return i >= 0 && i < g->n_nodes ? g->nodes[i] : NULL;
 }
 
 leat_node *leat_graph_find(const leat_graph *g, const char *name)
 {
-    return leat_map_get(&g->by_name, name);
+    if (!LEAT_USABLE(GRAPH, g))
+        return NULL;
+    return name ? leat_map_get(&g->by_name, name) : NULL;
+}
+
+leat_text leat_no_tensor(const leat_graph *g, leat_out x)
+{
+    leat_text t = {"no tensor (its node is NULL)"};
+    const leat_node *n = leat_graph_node(g, -2 - x.index);
+    if (n)
+        snprintf(t.s, sizeof(t.s), "the gradient by '%.150s', on which no y depends", n->name);
+    return t;
 }
 
 void *leat_graph_extra(leat_graph *g, const char *key, size_t size)
@@ -107,44 +128,28 @@ void *leat_graph_extra(leat_graph *g, const char *key, size_t size)
     return p;
 }
 
-/* The number of single-character edits between two short strings, up to a limit. */
-static int distance(const char *a, const char *b, int limit)
+static leat_nearest nearest(const leat_graph *g, const char *name)
 {
-    int na = (int)strlen(a), nb = (int)strlen(b), row[129];
-    if (nb > 128 || abs(na - nb) > limit)
-        return limit + 1;
-    for (int j = 0; j <= nb; j++)
-        row[j] = j;
-    for (int i = 1; i <= na; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= nb; j++) {
-            int up = row[j], best = diagonal + (a[i - 1] != b[j - 1]);
-            best = up + 1 < best ? up + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            diagonal = up;
-            row[j] = best;
-        }
-    }
-    return row[nb];
+    leat_nearest near = leat_nearest_to(name);
+    for (int i = 0; i < g->n_nodes && g->n_nodes < 100000; i++)
+        leat_nearest_see(&near, g->nodes[i]->name);
+    return near;
 }
 
-static const char *nearest(const leat_graph *g, const char *name)
+/* A name that is not there. After a mistake the node of this name was probably not made. */
+static leat_status not_found(const leat_graph *g, const char *name)
 {
-    const char *best = NULL;
-    int least = 4;
-    for (int i = 0; i < g->n_nodes && g->n_nodes < 100000; i++) {
-        int d = distance(name, g->nodes[i]->name, least - 1);
-        if (d < least) {
-            least = d;
-            best = g->nodes[i]->name;
-        }
-    }
-    return best;
+    if (g->status)
+        return leat_status_copy(g->status);
+    leat_nearest near = nearest(g, name);
+    return leat_error(NOT_FOUND, "The graph has no node \"%s\"%s", name,
+                      leat_nearest_show(&near).s);
 }
 
 leat_status leat_graph_find_out(const leat_graph *g, const char *name, leat_out *out)
 {
+    LEAT_CHECK(GRAPH, g);
+    LEAT_CHECK_ARG(name);
     bool control = name[0] == '^';
     const char *base = name + control, *colon = strrchr(base, ':');
     size_t n = strlen(base);
@@ -158,10 +163,9 @@ leat_status leat_graph_find_out(const leat_graph *g, const char *name, leat_out 
     }
     char *node_name = leat_xstrndup(base, n);
     leat_node *node = leat_graph_find(g, node_name);
-    const char *near = node ? NULL : nearest(g, node_name);
+    leat_status missing = node ? NULL : not_found(g, node_name);
     free(node_name);
-    LEAT_REQUIRE(node, NOT_FOUND, "The graph has no node \"%.*s\"%s%s%s", (int)n, base,
-                 near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    LEAT_TRY(missing);
     LEAT_REQUIRE(control || index < node->n_out || (!colon && index == 0), INVALID_ARGUMENT,
                  "\"%s\": node %s (%s) has %d outputs", name, node->name, node->op->def->name,
                  node->n_out);
@@ -178,6 +182,8 @@ struct collection {
 
 void leat_collect(leat_graph *g, const char *collection, leat_out x)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return;
     if (!leat_out_ok(x))
         return;
     struct collection *c = leat_map_get(&g->collections, collection);
@@ -192,6 +198,9 @@ void leat_collect(leat_graph *g, const char *collection, leat_out x)
 leat_out *leat_collection(const leat_graph *g, const char *collection, const char *scope,
                           int *count_out)
 {
+    *count_out = 0;
+    if (!LEAT_USABLE(GRAPH, g))
+        return NULL;
     struct collection *c = leat_map_get(&g->collections, collection);
     int n = 0, all = c ? c->n : 0;
     leat_out *v = leat_new_array(leat_out, all + 1);

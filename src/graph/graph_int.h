@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include "core/arena.h"
 #include "core/map.h"
+#include "core/object.h"
 #include "graph/op_info.h"
 
 /* A function by name with attributes bound to it. */
@@ -82,6 +83,7 @@ typedef struct leat_control_ctx leat_control_ctx; /* a cond branch or a loop: co
 typedef struct leat_function leat_function;       /* a function of the library */
 
 struct leat_graph {
+    leat_object object;
     pthread_mutex_t lock; /* guards additions to the graph against sessions that compile it */
     leat_arena arena;
     leat_node **nodes;
@@ -214,6 +216,14 @@ static inline bool leat_is_identity(const leat_node *n)
     return (n->op->def->flags & (LEAT_OP_IDENTITY | LEAT_OP_PLACEHOLDER)) == LEAT_OP_IDENTITY &&
            !n->op->out[0].is_ref;
 }
+/* For messages about an x without a node: "no tensor (its node is NULL)", or, if leat_gradients
+ * gave it, "the gradient by 'w', which no y depends on". */
+leat_text leat_no_tensor(const leat_graph *g, leat_out x);
+/* What leat_gradients gives for an x that no y depends on: no node, and which x it was. */
+static inline leat_out leat_no_gradient(leat_out x)
+{
+    return (leat_out){NULL, -2 - x.node->id};
+}
 static inline bool leat_out_ok(leat_out x)
 {
     return x.node && x.node != x.node->graph->poison;
@@ -227,6 +237,14 @@ static inline leat_loc leat_at_enter(leat_graph *g, leat_loc at)
     if (!outer.file)
         g->at_override = at;
     return outer;
+}
+
+/* Ends what leat_at_enter began; outer is what that gave. A public function that calls functions of
+ * its caller leaves before such a call and enters again after it, so that nodes which the caller's
+ * functions make have their own locations. */
+static inline void leat_at_leave(leat_graph *g, leat_loc outer)
+{
+    g->at_override = outer;
 }
 
 /* A constant with a name. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/object.h"
 #include "graph/graphdef.h"
 #include "proto/text.h"
 #include "proto/wire.h"
@@ -79,6 +80,7 @@ leat_status leat_graph_to_proto(const leat_graph *g, Leat__GraphDef **out)
 
 leat_status leat_graph_to_binary(const leat_graph *g, void **bytes_out, size_t *size_out)
 {
+    LEAT_CHECK(GRAPH, g);
     Leat__GraphDef *p;
     LEAT_TRY(leat_graph_to_proto(g, &p));
     leat_status s = leat_proto_bytes(p, bytes_out, size_out);
@@ -88,6 +90,7 @@ leat_status leat_graph_to_binary(const leat_graph *g, void **bytes_out, size_t *
 
 leat_status leat_graph_to_text(const leat_graph *g, char **text_out)
 {
+    LEAT_CHECK(GRAPH, g);
     Leat__GraphDef *p;
     leat_strbuf b = {0};
     LEAT_TRY(leat_graph_to_proto(g, &p));

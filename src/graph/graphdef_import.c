@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/arg.h"
+#include "core/object.h"
 #include "graph/function.h"
 #include "graph/graphdef.h"
 #include "proto/text.h"
@@ -145,8 +147,8 @@ static leat_status gather_inputs(importer *im, int node, leat_out *in, leat_node
                      "Node '%s': Connecting to invalid output %d of source node %s which has %d "
                      "outputs.%s",
                      d->name, index, x ? x->name : "", x ? x->n_out : 0,
-                     x && leat_function_is_flow(x) ? " Try using tf.compat.v1.experimental."
-                                                     "output_all_intermediates(True)."
+                     x && leat_function_is_flow(x) ? " The program that wrote the graph must make "
+                                                     "If and While output all intermediates."
                                                    : "");
         in[spec->n_in++] = (leat_out){x, x ? index : 0};
         spec->loose |= !x;
@@ -315,6 +317,7 @@ leat_status leat_graph_from_proto(leat_graph *g, const Leat__GraphDef *p, const 
 leat_status leat_graph_from_binary(leat_graph *g, const void *bytes, size_t size,
                                    const char *prefix)
 {
+    LEAT_CHECK(GRAPH, g);
     Leat__GraphDef *p;
     LEAT_TRY(LEAT_UNPACK(graph_def, bytes, size, &p));
     leat_status s = leat_graph_from_proto(g, p, prefix);
@@ -324,6 +327,8 @@ leat_status leat_graph_from_binary(leat_graph *g, const void *bytes, size_t size
 
 leat_status leat_graph_from_text(leat_graph *g, const char *text, const char *prefix)
 {
+    LEAT_CHECK(GRAPH, g);
+    LEAT_CHECK_ARG(text);
     Leat__GraphDef *p;
     LEAT_TRY(LEAT_FROM_TEXT(graph_def, text, strlen(text), &p));
     leat_status s = leat_graph_from_proto(g, p, prefix);

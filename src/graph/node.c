@@ -1,56 +1,59 @@
-/* node.c -- looking at nodes: inputs, outputs, attributes. */
+/* node.c -- looking at nodes: inputs, outputs, attributes. Of no node (NULL) there is nothing to
+ * see. */
 #include <string.h>
 
 #include "graph/graph_int.h"
 
 leat_graph *leat_node_graph(const leat_node *n)
 {
-    return n->graph;
+    return n ? n->graph : NULL;
 }
 
 int leat_node_index(const leat_node *n)
 {
-    return n->id;
+    return n ? n->id : -1;
 }
 
 const char *leat_node_name(const leat_node *n)
 {
-    return n->name;
+    return n ? n->name : "";
 }
 
 const char *leat_node_op(const leat_node *n)
 {
-    return n->op->def->name;
+    return n ? n->op->def->name : "";
 }
 
 const char *leat_node_device(const leat_node *n)
 {
-    return n->device;
+    return n ? n->device : "";
 }
 
 int leat_node_inputs(const leat_node *n)
 {
-    return n->n_in;
+    return n ? n->n_in : 0;
 }
 
 leat_out leat_node_input(const leat_node *n, int i)
 {
+    if (!n)
+        return (leat_out){0};
     return i >= 0 && i < n->n_in ? n->in[i] : (leat_out){n->graph->poison, 0};
 }
 
 int leat_node_controls(const leat_node *n)
 {
-    return n->n_controls;
+    return n ? n->n_controls : 0;
 }
 
 leat_node *leat_node_control(const leat_node *n, int i)
 {
-    return i >= 0 && i < n->n_controls ? n->controls[i] : NULL;
+    return n && i >= 0 && i < n->n_controls ? n->controls[i] : NULL;
 }
 
 int leat_node_outputs(const leat_node *n)
 {
-    return n->n_out;
+    return n ? n->n_out : 0;
 }
 
 leat_dtype leat_out_dtype(leat_out x)
@@ -72,7 +75,7 @@ leat_out leat_output(leat_out x, int index)
 
 leat_attr *leat_node_attr(const leat_node *n, const char *name)
 {
-    for (int i = 0; i < n->n_attrs; i++)
+    for (int i = 0; n && name && i < n->n_attrs; i++)
         if (strcmp(n->attrs[i].name, name) == 0)
             return &n->attrs[i];
     return NULL;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "graph/given.h"
 #include "graph/graph_int.h"
 
 typedef struct seed_args {
@@ -12,7 +13,8 @@ typedef struct seed_args {
 static seed_args seeds_of(const leat_graph *g, const leat_random_options *o)
 {
     int64_t seed, seed2;
-    leat_graph_seeds(g, o->seed || o->has_seed ? &o->seed : NULL, &seed, &seed2);
+    leat_graph_seeds(g, leat_is_given(&o->given, "seed", o->seed != 0) ? &o->seed : NULL, &seed,
+                     &seed2);
     return (seed_args){leat_attr_int("seed", seed), leat_attr_int("seed2", seed2)};
 }
 
@@ -27,17 +29,17 @@ static leat_out normal(leat_graph *g, const char *op, leat_out shape, leat_dtype
                        const leat_random_options *o)
 {
     leat_out mean = leat_full_named_at(LEAT_AT, g, t, leat_shape(), o->mean, "mean");
-    leat_out stddev =
-        leat_full_named_at(LEAT_AT, g, t, leat_shape(), o->stddev != 0 ? o->stddev : 1, "stddev");
+    double deviation = leat_given_or(&o->given, "stddev", o->stddev, 1);
+    leat_out stddev = leat_full_named_at(LEAT_AT, g, t, leat_shape(), deviation, "stddev");
     leat_out scaled = leat_mul(draw(g, op, shape, t, o), stddev, leat_name("mul"));
     return leat_add(scaled, mean, leat_name(leat_name_scope(g)));
 }
 
 static leat_out uniform(leat_graph *g, leat_out shape, leat_dtype t, const leat_random_options *o)
 {
-    bool unset = o->low == 0 && o->high == 0;
+    double limit = leat_given_or(&o->given, "high", o->high, 1);
     leat_out low = leat_full_named_at(LEAT_AT, g, t, leat_shape(), o->low, "min");
-    leat_out high = leat_full_named_at(LEAT_AT, g, t, leat_shape(), unset ? 1 : o->high, "max");
+    leat_out high = leat_full_named_at(LEAT_AT, g, t, leat_shape(), limit, "max");
     if (t == LEAT_INT32 || t == LEAT_INT64) {
         seed_args a = seeds_of(g, o);
         return leat_op(g, "RandomUniformInt", leat_in(shape), leat_in(low), leat_in(high), a.seed,
@@ -51,6 +53,8 @@ static leat_out uniform(leat_graph *g, leat_out shape, leat_dtype t, const leat_
 leat_out leat_random_at(leat_loc at, leat_graph *g, const char *kind, leat_shape s,
                         const leat_random_options *o)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return (leat_out){0};
     leat_loc outer = leat_at_enter(g, at);
     leat_dtype t = o->dtype ? o->dtype : LEAT_FLOAT;
     leat_name_scope_enter(g, o->name ? o->name : kind);
@@ -67,7 +71,7 @@ leat_out leat_random_at(leat_loc at, leat_graph *g, const char *kind, leat_shape
     else
         y = normal(g, "TruncatedNormal", shape, t, o);
     leat_name_scope_leave(g);
-    g->at_override = outer;
+    leat_at_leave(g, outer);
     return y;
 }
 

@@ -58,12 +58,16 @@ void leat_scopes_free(struct leat_scopes *s)
 
 const char *leat_name_scope(const leat_graph *g)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return "";
     return g->scopes->n_names ? g->scopes->names[g->scopes->n_names - 1] : "";
 }
 
 /* "a/" enters an existing scope again; NULL or "" returns to the root. */
 void leat_name_scope_enter(leat_graph *g, const char *name)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return;
     struct leat_scopes *s = g->scopes;
     const char *full = "";
     size_t n = name ? strlen(name) : 0;
@@ -80,6 +84,8 @@ void leat_name_scope_enter(leat_graph *g, const char *name)
 
 void leat_name_scope_leave(leat_graph *g)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return;
     if (g->scopes->n_names)
         g->scopes->n_names--;
 }
@@ -93,6 +99,8 @@ static void push_device(leat_graph *g, device_scope d)
 
 void leat_device_enter(leat_graph *g, const char *device)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return;
     leat_device_name parsed;
     leat_status s = leat_device_name_parse(device ? device : "", &parsed);
     if (s)
@@ -102,11 +110,15 @@ void leat_device_enter(leat_graph *g, const char *device)
 
 void leat_device_fn_enter(leat_graph *g, leat_device_fn fn, void *arg)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return;
     push_device(g, (device_scope){.fn = fn, .arg = arg});
 }
 
 void leat_device_leave(leat_graph *g)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return;
     if (g->scopes->n_devices)
         free(g->scopes->devices[--g->scopes->n_devices].text);
 }
@@ -122,6 +134,8 @@ static void push_control(leat_graph *g, control_scope c)
 
 void leat_control_enter(leat_graph *g, const leat_out *x, int n)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return;
     control_scope c = {.nodes = leat_new_array(leat_node *, n + 1)};
     for (int i = 0; i < n; i++)
         if (leat_out_ok(x[i]))
@@ -132,12 +146,16 @@ void leat_control_enter(leat_graph *g, const leat_out *x, int n)
 /* Open conds and loops are left, too, because they also make a node depend on others. */
 void leat_control_clear_enter(leat_graph *g)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return;
     push_control(g, (control_scope){.clears = true, .ctx = g->control_ctx});
     g->control_ctx = NULL;
 }
 
 void leat_control_leave(leat_graph *g)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return;
     if (!g->scopes->n_controls)
         return;
     control_scope *c = &g->scopes->controls[--g->scopes->n_controls];
@@ -156,6 +174,8 @@ static void push_colocate(leat_graph *g, leat_out with, bool only)
 
 void leat_colocate_enter(leat_graph *g, leat_out with)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return;
     push_colocate(g, with, false);
 }
 
@@ -166,6 +186,8 @@ void leat_colocate_only_enter(leat_graph *g, leat_out with)
 
 void leat_colocate_leave(leat_graph *g)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return;
     if (g->scopes->n_colocate)
         g->scopes->n_colocate--;
 }
@@ -302,6 +324,8 @@ leat_status leat_scopes_apply(leat_graph *g, leat_node *n)
 
 void leat_graph_set_seed(leat_graph *g, int64_t seed)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return;
     g->seed = seed;
     g->has_seed = true;
 }

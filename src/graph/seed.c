@@ -14,6 +14,8 @@ static int64_t truncated(int64_t seed)
 void leat_graph_seeds(const leat_graph *g, const int64_t *op_seed, int64_t *seed_out,
                       int64_t *seed2_out)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return;
     *seed_out = *seed2_out = 0;
     if (!g->has_seed && !op_seed)
         return;

@@ -11,9 +11,10 @@
 
 #include "core/alloc.h"
 #include "graph/control_ctx.h"
+#include "graph/given.h"
 
 typedef struct loop {
-    leat_loc at;
+    leat_loc at, outer; /* of the call; of nodes that cond_fn and body_fn make, if it is set */
     leat_graph *g;
     leat_control_ctx *ctx;
     leat_loop_cond_fn cond_fn;
@@ -22,6 +23,7 @@ typedef struct loop {
     const leat_while_options *o;
     int n;        /* variables, the counter included */
     bool counted; /* the first variable is the counter of maximum_iterations */
+    int parallel_iterations;
     leat_out *vars, *enters, *merges, *switches, *now; /* n each */
     leat_out *next;
 } loop;
@@ -82,15 +84,16 @@ static void enter(loop *l, int i)
 static leat_out build_cond(loop *l)
 {
     leat_graph *g = l->g;
-    leat_out more;
-    if (l->counted) {
-        leat_out left = leat_less(l->merges[0], l->o->maximum_iterations);
-        more = leat_logical_and(left, l->cond_fn(g, l->arg, l->merges + 1));
-    } else {
-        more = l->cond_fn(g, l->arg, l->merges);
-    }
+    leat_out left = {0};
+    if (l->counted)
+        left = leat_less(l->merges[0], l->o->maximum_iterations);
+    leat_at_leave(g, l->outer);
+    leat_out more = l->cond_fn(g, l->arg, l->merges + l->counted);
+    leat_at_enter(g, l->at);
     if (!more.node)
         return fail(l, leat_error(INVALID_ARGUMENT, "leat_while_loop: cond_fn gives no tensor"));
+    if (l->counted)
+        more = leat_logical_and(left, more);
     return leat_op(g, "LoopCond", leat_in(more));
 }
 
@@ -102,7 +105,9 @@ static void build_body(loop *l)
         l->next[i] = (leat_out){0};
     if (c)
         l->next[0] = leat_add(l->now[0], leat_scalar_like(l->now[0], 1));
+    leat_at_leave(g, l->outer);
     l->body_fn(g, l->arg, l->now + c, l->next + c);
+    leat_at_enter(g, l->at);
     for (int i = c; i < l->n; i++)
         if (!l->next[i].node || l->next[i].index < 0)
             l->next[i] = fail(l, leat_error(INVALID_ARGUMENT,
@@ -128,8 +133,8 @@ static void go_round(loop *l, int i)
         fail(l, leat_error(INVALID_ARGUMENT,
                            "Input tensor '%s' enters the loop with shape %s, but has shape %s "
                            "after one iteration. To allow the shape to vary across iterations, "
-                           "use the `shapes` argument of leat_while_loop (shape_invariants) to "
-                           "specify a less-specific shape.",
+                           "use the option .shapes of leat_while_loop to specify a "
+                           "less-specific shape.",
                            l->vars[i].node->name, leat_shape_show(&was).s, leat_shape_show(&is).s));
     else
         fail(l, leat_node_set_input(l->merges[i].node, 1, x));
@@ -167,8 +172,8 @@ static void build(loop *l)
 static leat_status check(const loop *l)
 {
     LEAT_REQUIRE(l->n > l->counted, INVALID_ARGUMENT, "No loop variables provided");
-    LEAT_REQUIRE(l->o->parallel_iterations >= 0, INVALID_ARGUMENT,
-                 "`parallel_iterations` must be a positive integer: %d", l->o->parallel_iterations);
+    LEAT_REQUIRE(l->parallel_iterations > 0, INVALID_ARGUMENT,
+                 "`parallel_iterations` must be a positive integer: %d", l->parallel_iterations);
     for (int i = 0; i < l->n; i++)
         LEAT_REQUIRE(l->vars[i].node && l->vars[i].node->graph == l->g && l->vars[i].index >= 0,
                      INVALID_ARGUMENT, "leat_while_loop: vars[%d] is not a tensor of this graph",
@@ -211,13 +216,16 @@ void leat_while_loop_at(leat_loc at, leat_loop_cond_fn cond_fn, leat_loop_body_f
     loop l = {.at = at, .g = g, .cond_fn = cond_fn, .body_fn = body_fn, .arg = arg, .o = o};
     l.counted = o->maximum_iterations.node != NULL;
     l.n = n + l.counted;
+    l.parallel_iterations =
+        (int)leat_given_int_or(&o->given, "parallel_iterations", o->parallel_iterations, 10);
+    l.outer = leat_at_enter(g, at);
     leat_name_scope_enter(g, o->name ? o->name : "while");
     prepare(&l, vars);
     fail(&l, check(&l));
     if (!g->status) {
         l.ctx = leat_ctx_new(g, g->control_ctx, true);
         l.ctx->frame = leat_unique_name(g, "while_context");
-        l.ctx->parallel_iterations = o->parallel_iterations ? o->parallel_iterations : 10;
+        l.ctx->parallel_iterations = l.parallel_iterations;
         l.ctx->back_prop = !o->no_back_prop;
         l.ctx->swap_memory = o->swap_memory;
         leat_control_ctx *before = leat_ctx_open(g, l.ctx);
@@ -225,6 +233,7 @@ void leat_while_loop_at(leat_loc at, leat_loop_cond_fn cond_fn, leat_loop_body_f
         leat_ctx_open(g, before);
     }
     leat_name_scope_leave(g);
+    leat_at_leave(g, l.outer);
     for (int i = 0; i < n; i++)
         outs[i] = g->status ? (leat_out){g->poison, 0} : l.ctx->exits[i + l.counted];
     free(l.vars);

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/arg.h"
+#include "core/object.h"
 #include "io/bundle.h"
 #include "io/checkpoint_state.h"
 #include "io/path.h"
@@ -10,6 +12,7 @@
 #include "proto/wire.h"
 
 struct leat_checkpoint {
+    leat_object object;
     leat_bundle *bundle;      /* set for V2 */
     leat_slice_reader *table; /* set for V1 */
     leat_checkpoint_entry *entries;
@@ -62,7 +65,8 @@ static void list_table(leat_checkpoint *c)
 
 leat_status leat_checkpoint_open(const char *prefix, leat_checkpoint **out)
 {
-    leat_checkpoint *c = leat_new(leat_checkpoint);
+    LEAT_CHECK_ARG(prefix);
+    leat_checkpoint *c = leat_new_object(leat_checkpoint, CHECKPOINT);
     leat_status s;
     if (leat_bundle_exists(prefix)) {
         s = leat_bundle_open(prefix, &c->bundle);
@@ -84,32 +88,44 @@ void leat_checkpoint_free(leat_checkpoint *c)
 {
     if (!c)
         return;
+    if (!LEAT_USABLE(CHECKPOINT, c))
+        return;
     leat_bundle_free(c->bundle);
     leat_slice_reader_free(c->table);
     for (size_t i = 0; i < c->n; i++)
         free((char *)c->entries[i].name);
     free(c->entries);
-    free(c);
+    leat_object_free(&c->object);
 }
 
 int leat_checkpoint_count(const leat_checkpoint *c)
 {
+    if (!LEAT_USABLE(CHECKPOINT, c))
+        return 0;
     return (int)c->n;
 }
 
 const leat_checkpoint_entry *leat_checkpoint_at(const leat_checkpoint *c, int i)
 {
+    if (!LEAT_USABLE(CHECKPOINT, c))
+        return NULL;
     return i >= 0 && (size_t)i < c->n ? &c->entries[i] : NULL;
 }
 
 const leat_checkpoint_entry *leat_checkpoint_find(const leat_checkpoint *c, const char *name)
 {
+    if (!LEAT_USABLE(CHECKPOINT, c))
+        return NULL;
+    if (!name)
+        return NULL;
     leat_checkpoint_entry key = {.name = name};
     return c->n ? bsearch(&key, c->entries, c->n, sizeof(key), by_name) : NULL;
 }
 
 leat_status leat_checkpoint_read(leat_checkpoint *c, const char *name, leat_tensor **out)
 {
+    LEAT_CHECK(CHECKPOINT, c);
+    LEAT_CHECK_ARG(name);
     if (c->bundle)
         return leat_bundle_tensor(c->bundle, name, strlen(name), out);
     const leat_checkpoint_entry *e = leat_checkpoint_find(c, name);
@@ -120,6 +136,8 @@ leat_status leat_checkpoint_read(leat_checkpoint *c, const char *name, leat_tens
 
 bool leat_checkpoint_exists(const char *prefix)
 {
+    if (!prefix)
+        return false;
     if (leat_bundle_exists(prefix))
         return true;
     char **found = NULL;

@@ -116,6 +116,8 @@ char *leat_latest_checkpoint(const char *dir)
 {
     char **paths, *newest = NULL;
     size_t n;
+    if (!dir)
+        return NULL;
     leat_checkpoints_find(dir, &paths, &n);
     if (n)
         newest = leat_xstrdup(paths[0]);

@@ -2,11 +2,14 @@
 #include <stdlib.h>
 
 #include "core/alloc.h"
+#include "core/arg.h"
+#include "core/object.h"
 #include "core/strbuf.h"
 #include "io/event.h"
 #include "proto/wire.h"
 
 struct leat_event_reader {
+    leat_object object;
     leat_record_reader *records;
     Leat__Event *message; /* the message that the fields of `event` point into */
     leat_event_record event;
@@ -16,9 +19,10 @@ struct leat_event_reader {
 
 leat_status leat_event_reader_open(const char *path, leat_event_reader **out)
 {
+    LEAT_CHECK_ARG(path);
     leat_record_reader *records;
     LEAT_TRY(leat_record_reader_open(path, LEAT_RECORD_PLAIN, &records));
-    leat_event_reader *r = leat_new(leat_event_reader);
+    leat_event_reader *r = leat_new_object(leat_event_reader, EVENT_READER);
     r->records = records;
     *out = r;
     return NULL;
@@ -28,11 +32,13 @@ void leat_event_reader_free(leat_event_reader *r)
 {
     if (!r)
         return;
+    if (!LEAT_USABLE(EVENT_READER, r))
+        return;
     leat_record_reader_free(r->records);
     leat_proto_free(r->message);
     free(r->values);
     leat_strbuf_release(&r->text);
-    free(r);
+    leat_object_free(&r->object);
 }
 
 static const char *text_of(const char *s)
@@ -135,6 +141,7 @@ static void show(leat_event_reader *r, const Leat__Event *m)
 
 leat_status leat_event_next(leat_event_reader *r, const leat_event_record **out)
 {
+    LEAT_CHECK(EVENT_READER, r);
     leat_proto_free(r->message);
     r->message = NULL;
     LEAT_TRY(leat_event_next_message(r->records, &r->message));

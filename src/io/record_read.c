@@ -5,6 +5,8 @@
 #include <zlib.h>
 
 #include "core/alloc.h"
+#include "core/arg.h"
+#include "core/object.h"
 #include "core/strbuf.h"
 #include "io/coding.h"
 #include "io/crc32c.h"
@@ -14,6 +16,7 @@
 enum { BUFFER = 256 * 1024, HEADER = 12, FOOTER = 4 };
 
 struct leat_record_reader {
+    leat_object object;
     leat_file *file;            /* set when reading from a file */
     const unsigned char *bytes; /* set when reading from memory */
     int64_t size, at; /* size of the stored bytes, and the position of the next to be read */
@@ -124,7 +127,7 @@ static leat_status begin(leat_record_reader *r)
 
 leat_record_reader *leat_record_reader_over(const void *bytes, size_t n, leat_record_form form)
 {
-    leat_record_reader *r = leat_new(leat_record_reader);
+    leat_record_reader *r = leat_new_object(leat_record_reader, RECORD_READER);
     r->bytes = bytes;
     r->size = (int64_t)n;
     r->form = form;
@@ -139,9 +142,10 @@ leat_record_reader *leat_record_reader_over(const void *bytes, size_t n, leat_re
 leat_status leat_record_reader_open(const char *path, leat_record_form form,
                                     leat_record_reader **out)
 {
+    LEAT_CHECK_ARG(path);
     leat_file *f;
     LEAT_TRY(leat_file_open(path, &f));
-    leat_record_reader *r = leat_new(leat_record_reader);
+    leat_record_reader *r = leat_new_object(leat_record_reader, RECORD_READER);
     r->file = f;
     r->size = leat_file_size(f);
     r->form = form;
@@ -157,12 +161,14 @@ void leat_record_reader_free(leat_record_reader *r)
 {
     if (!r)
         return;
+    if (!LEAT_USABLE(RECORD_READER, r))
+        return;
     if (r->z_open)
         inflateEnd(&r->z);
     leat_file_close(r->file);
     leat_strbuf_release(&r->record);
     free(r->buffer);
-    free(r);
+    leat_object_free(&r->object);
 }
 
 /* Reads n bytes and the CRC after them, and checks it; the record then has these n bytes. */
@@ -184,6 +190,7 @@ static leat_status read_checked(leat_record_reader *r, uint64_t n, uint64_t offs
 
 leat_status leat_record_next(leat_record_reader *r, const void **bytes, size_t *n)
 {
+    LEAT_CHECK(RECORD_READER, r);
     LEAT_TRY(read_checked(r, 8, r->offset));
     uint64_t length = leat_get_fixed64(r->record.s);
     leat_status s = read_checked(r, length, r->offset + HEADER);

@@ -9,6 +9,8 @@
 #include <zlib.h>
 
 #include "core/alloc.h"
+#include "core/arg.h"
+#include "core/object.h"
 #include "core/strbuf.h"
 #include "io/coding.h"
 #include "io/crc32c.h"
@@ -22,6 +24,7 @@ enum {
 };
 
 struct leat_record_writer {
+    leat_object object;
     int fd;
     char *path;
     int64_t size; /* size of the file: whole records, or their compressed form */
@@ -39,7 +42,7 @@ static leat_status writer_open(const char *path, leat_record_form form, int flag
     LEAT_TRY(s);
     int fd;
     LEAT_TRY(leat_path_open(path, O_WRONLY | O_CREAT | flags, &fd));
-    leat_record_writer *w = leat_new(leat_record_writer);
+    leat_record_writer *w = leat_new_object(leat_record_writer, RECORD_WRITER);
     w->fd = fd;
     w->path = leat_xstrdup(path);
     w->compressed = form == LEAT_RECORD_GZIP || form == LEAT_RECORD_ZLIB;
@@ -57,6 +60,7 @@ static leat_status writer_open(const char *path, leat_record_form form, int flag
 leat_status leat_record_writer_open(const char *path, leat_record_form form,
                                     leat_record_writer **out)
 {
+    LEAT_CHECK_ARG(path);
     return writer_open(path, form, O_TRUNC, out);
 }
 
@@ -122,6 +126,7 @@ static leat_status write_gathered(leat_record_writer *w)
 
 leat_status leat_record_write(leat_record_writer *w, const void *bytes, size_t n)
 {
+    LEAT_CHECK(RECORD_WRITER, w);
     if (w->gathered.n > MOST)
         LEAT_TRY(write_gathered(w));
     uint64_t length = n;
@@ -136,6 +141,7 @@ leat_status leat_record_write(leat_record_writer *w, const void *bytes, size_t n
 
 leat_status leat_record_flush(leat_record_writer *w)
 {
+    LEAT_CHECK(RECORD_WRITER, w);
     if (w->compressed)
         deflate_more(w, "", 0, Z_SYNC_FLUSH);
     return write_gathered(w);
@@ -145,6 +151,7 @@ leat_status leat_record_writer_close(leat_record_writer *w)
 {
     if (!w)
         return NULL;
+    LEAT_CHECK(RECORD_WRITER, w);
     if (w->compressed) {
         deflate_more(w, "", 0, Z_FINISH);
         deflateEnd(&w->z);
@@ -154,6 +161,6 @@ leat_status leat_record_writer_close(leat_record_writer *w)
         s = leat_file_error(w->path, errno);
     leat_strbuf_release(&w->gathered);
     free(w->path);
-    free(w);
+    leat_object_free(&w->object);
     return s;
 }

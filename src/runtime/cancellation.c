@@ -5,6 +5,7 @@
 #include "runtime/session_int.h"
 
 struct leat_cancellation {
+    leat_object object;
     pthread_mutex_t
         lock; /* guards what follows; a step's lock, and those of calls, come after it */
     leat_cancel_watch *watches;
@@ -13,7 +14,7 @@ struct leat_cancellation {
 
 leat_cancellation *leat_cancellation_new(void)
 {
-    leat_cancellation *c = leat_new(leat_cancellation);
+    leat_cancellation *c = leat_new_object(leat_cancellation, CANCELLATION);
     pthread_mutex_init(&c->lock, NULL);
     return c;
 }
@@ -22,12 +23,16 @@ void leat_cancellation_free(leat_cancellation *c)
 {
     if (!c)
         return;
+    if (!LEAT_USABLE(CANCELLATION, c))
+        return;
     pthread_mutex_destroy(&c->lock);
-    free(c);
+    leat_object_free(&c->object);
 }
 
 void leat_cancel_runs(leat_cancellation *c)
 {
+    if (!LEAT_USABLE(CANCELLATION, c))
+        return;
     pthread_mutex_lock(&c->lock);
     c->cancelled = true;
     for (leat_cancel_watch *w = c->watches; w; w = w->next)
@@ -37,7 +42,7 @@ void leat_cancel_runs(leat_cancellation *c)
 
 bool leat_is_cancelled(leat_cancellation *c)
 {
-    if (!c)
+    if (!c || !LEAT_USABLE(CANCELLATION, c))
         return false;
     pthread_mutex_lock(&c->lock);
     bool yes = c->cancelled;

@@ -11,12 +11,13 @@
 #include "runtime/trace.h"
 
 struct leat_metadata {
+    leat_object object;
     leat_trace *trace;
 };
 
 leat_metadata *leat_metadata_of(leat_trace *t)
 {
-    leat_metadata *m = leat_new(leat_metadata);
+    leat_metadata *m = leat_new_object(leat_metadata, METADATA);
     m->trace = t;
     return m;
 }
@@ -25,8 +26,10 @@ void leat_metadata_free(leat_metadata *m)
 {
     if (!m)
         return;
+    if (!LEAT_USABLE(METADATA, m))
+        return;
     leat_trace_free(m->trace);
-    free(m);
+    leat_object_free(&m->object);
 }
 
 static Leat__NodeExecStats *node_stats(const leat_trace_row *r, int64_t offset)
@@ -87,6 +90,7 @@ leat_status leat_metadata_stats(const leat_metadata *m, void **bytes_out, size_t
 
 leat_status leat_metadata_to_binary(const leat_metadata *m, void **bytes_out, size_t *size_out)
 {
+    LEAT_CHECK(METADATA, m);
     enum { RUN_METADATA_PARTITION_GRAPHS = 3, WIRE_BYTES = 2 }; /* a field's number and layout */
     Leat__RunMetadata p = LEAT__RUN_METADATA__INIT;
     p.step_stats = step_stats(m->trace);
@@ -129,6 +133,7 @@ static void json_string(leat_strbuf *b, const char *s)
 /* Devices are shown as processes, threads as their threads. */
 leat_status leat_metadata_to_chrome(const leat_metadata *m, char **json_out)
 {
+    LEAT_CHECK(METADATA, m);
     int n, pids = 0;
     const leat_trace_row *rows = leat_trace_rows(m->trace, &n);
     const char **devices = leat_new_array(const char *, n + 1);

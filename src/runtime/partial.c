@@ -6,9 +6,11 @@
 #include "core/alloc.h"
 #include "runtime/late.h"
 #include "runtime/session_int.h"
+#include "runtime/where.h"
 
 struct leat_partial {
-    leat_session *session; /* first, in every kind of session */
+    leat_object object; /* these two are first, in every kind of session */
+    leat_session *session;
     leat_late *late;
     leat_step *step;
     leat_step_guard guard;
@@ -38,39 +40,28 @@ static void run_step(void *arg)
     leat_event_set(&p->over);
 }
 
-leat_status leat_session_partial(leat_session *s, const leat_out *feeds, int n_feeds,
-                                 const leat_out *fetches, int n_fetches, const leat_out *targets,
-                                 int n_targets, leat_partial **partial_out)
+static leat_status partial_new(leat_session *s, const leat_request *q, leat_partial **partial_out)
 {
-    leat_request q = {.feeds = feeds,
-                      .n_feeds = n_feeds,
-                      .fetches = fetches,
-                      .n_fetches = n_fetches,
-                      .targets = targets,
-                      .n_targets = n_targets,
-                      .feed_later = true};
-    if (s->ops)
-        return s->ops->partial(s, &q, partial_out);
     leat_plan *plan;
     LEAT_TRY(leat_session_begin(s));
-    leat_status status = leat_session_plan(s, &q, 0, NULL, &plan);
+    leat_status status = leat_session_plan(s, q, 0, NULL, &plan);
     if (status) {
         leat_session_end(s);
         return status;
     }
-    leat_partial *p = leat_new(leat_partial);
+    leat_partial *p = leat_new_object(leat_partial, PARTIAL);
     pthread_mutex_init(&p->lock, NULL);
     p->session = s;
-    p->late = leat_late_new(n_feeds, n_fetches);
-    p->feeds = leat_new_array(leat_out, n_feeds + 1);
-    p->fetches = leat_new_array(leat_out, n_fetches + 1);
-    p->taken = leat_new_array(bool, n_fetches + 1);
-    p->n_feeds = n_feeds;
-    p->n_fetches = n_fetches;
-    if (n_feeds)
-        memcpy(p->feeds, feeds, sizeof(*feeds) * (size_t)n_feeds);
-    if (n_fetches)
-        memcpy(p->fetches, fetches, sizeof(*fetches) * (size_t)n_fetches);
+    p->late = leat_late_new(q->n_feeds, q->n_fetches);
+    p->feeds = leat_new_array(leat_out, q->n_feeds + 1);
+    p->fetches = leat_new_array(leat_out, q->n_fetches + 1);
+    p->taken = leat_new_array(bool, q->n_fetches + 1);
+    p->n_feeds = q->n_feeds;
+    p->n_fetches = q->n_fetches;
+    if (q->n_feeds)
+        memcpy(p->feeds, q->feeds, sizeof(*q->feeds) * (size_t)q->n_feeds);
+    if (q->n_fetches)
+        memcpy(p->fetches, q->fetches, sizeof(*q->fetches) * (size_t)q->n_fetches);
     leat_event_init(&p->over);
     p->step = leat_step_new(
         plan, &(leat_step_options){.id = atomic_fetch_add(&s->next_step, 1) + 1, .late = p->late});
@@ -80,6 +71,23 @@ leat_status leat_session_partial(leat_session *s, const leat_out *feeds, int n_f
     leat_pool_submit_blocking(s->pool, run_step, p);
     *partial_out = p;
     return NULL;
+}
+
+leat_status leat_session_partial(leat_session *s, const leat_out *feeds, int n_feeds,
+                                 const leat_out *fetches, int n_fetches, const leat_out *targets,
+                                 int n_targets, leat_partial **partial_out)
+{
+    LEAT_CHECK(SESSION, s);
+    leat_request q = {.feeds = feeds,
+                      .n_feeds = n_feeds,
+                      .fetches = fetches,
+                      .n_fetches = n_fetches,
+                      .targets = targets,
+                      .n_targets = n_targets,
+                      .feed_later = true};
+    leat_status status =
+        s->ops ? s->ops->partial(s, &q, partial_out) : partial_new(s, &q, partial_out);
+    return leat_status_where(status, s->graph);
 }
 
 static int find(const leat_out *v, int n, leat_out x)
@@ -103,8 +111,7 @@ static leat_status ended(leat_partial *p)
 static leat_status take(leat_partial *p, const leat_fetch *f)
 {
     int i = find(p->fetches, p->n_fetches, f->x);
-    LEAT_REQUIRE(i >= 0, INVALID_ARGUMENT,
-                 "The fetch %s:%d was not specified in partial_run_setup.",
+    LEAT_REQUIRE(i >= 0, INVALID_ARGUMENT, "The fetch %s:%d was not named in leat_session_partial.",
                  f->x.node ? f->x.node->name : "(none)", f->x.index);
     pthread_mutex_lock(&p->lock);
     bool again = p->taken[i];
@@ -176,15 +183,13 @@ static leat_status check_fetches(leat_partial *p, leat_feeds feeds, leat_fetches
     return s;
 }
 
-leat_status leat_partial_run(leat_partial *p, leat_feeds feeds, leat_fetches fetches)
+static leat_status partial_run(leat_partial *p, leat_feeds feeds, leat_fetches fetches)
 {
-    if (p->session->ops)
-        return p->session->ops->partial_run(p, feeds, fetches);
     LEAT_TRY(check_fetches(p, feeds, fetches));
     for (int i = 0; i < feeds.n; i++) {
         int at = find(p->feeds, p->n_feeds, feeds.v[i].x);
         LEAT_REQUIRE(at >= 0, INVALID_ARGUMENT,
-                     "The feed %s:%d was not specified in partial_run_setup.",
+                     "The feed %s:%d was not named in leat_session_partial.",
                      feeds.v[i].x.node ? feeds.v[i].x.node->name : "(none)", feeds.v[i].x.index);
         LEAT_TRY(leat_feed_check(feeds.v[i].x, feeds.v[i].value));
         leat_status s = leat_late_feed(p->late, at, (leat_tensor *)feeds.v[i].value);
@@ -197,9 +202,20 @@ leat_status leat_partial_run(leat_partial *p, leat_feeds feeds, leat_fetches fet
     return NULL;
 }
 
+leat_status leat_partial_run(leat_partial *p, leat_feeds feeds, leat_fetches fetches)
+{
+    LEAT_CHECK(PARTIAL, p);
+    leat_session *s = p->session;
+    leat_status status =
+        s->ops ? s->ops->partial_run(p, feeds, fetches) : partial_run(p, feeds, fetches);
+    return leat_status_where(status, s->graph);
+}
+
 void leat_partial_free(leat_partial *p)
 {
     if (!p)
+        return;
+    if (!LEAT_USABLE(PARTIAL, p))
         return;
     if (p->session->ops) {
         p->session->ops->partial_free(p);
@@ -216,5 +232,5 @@ void leat_partial_free(leat_partial *p)
     free(p->feeds);
     free(p->fetches);
     free(p->taken);
-    free(p);
+    leat_object_free(&p->object);
 }

@@ -160,18 +160,23 @@ void leat_step_free(leat_step *s)
 static void name_the_waiting(plan_step *x)
 {
     leat_plan *p = x->plan;
-    char all[1000] = "", some[600];
+    char all[1000] = "", some[600], node[600] = ""; /* node: the first that waits here */
     for (int i = -1; i < p->n_parts; i++) {
         some[0] = 0;
         if (i >= 0)
             leat_run_waiting(x->runs[i], some, sizeof(some));
         else if (x->far)
             p->far->ops->step_waits(x->far, some, sizeof(some));
+        if (i >= 0 && !node[0])
+            snprintf(node, sizeof(node), "%.*s", (int)strcspn(some, " "), some);
         size_t at = strlen(all);
         snprintf(all + at, sizeof(all) - at, "%s%s", at && some[0] ? ", " : "", some);
     }
-    leat_step_fail(&x->base, leat_error(DEADLINE_EXCEEDED, "Timed out waiting for %s",
-                                        all[0] ? all : "kernels that are still running"));
+    leat_status s = leat_error(DEADLINE_EXCEEDED, "Timed out waiting for %s",
+                               all[0] ? all : "kernels that are still running");
+    if (node[0])
+        s = leat_status_suffix(s, "\n\t [[{{node %s}}]]", node);
+    leat_step_fail(&x->base, s);
 }
 
 static void record_graphs(const leat_plan *p, leat_trace *trace)

@@ -8,6 +8,7 @@
 #include "core/later.h"
 #include "core/threadpool.h"
 #include "runtime/session_int.h"
+#include "runtime/where.h"
 
 static leat_status open_kind(leat_graph *g, const leat_session_options *o, leat_session **out)
 {
@@ -25,7 +26,7 @@ static leat_status open_kind(leat_graph *g, const leat_session_options *o, leat_
 static leat_session *session_on(leat_graph *g, const leat_session_options *o,
                                 leat_device *const *devices, int n, leat_pool *pool)
 {
-    leat_session *s = leat_new(leat_session);
+    leat_session *s = leat_new_object(leat_session, SESSION);
     s->graph = g;
     s->options = *o;
     s->pool = pool;
@@ -54,6 +55,7 @@ leat_status leat_session_new_on(leat_graph *g, const leat_session_options *o,
 leat_status leat_session_open_with(leat_graph *g, const leat_session_options *options,
                                    leat_session **session_out)
 {
+    LEAT_CHECK(GRAPH, g);
     leat_session_options o = options ? *options : (leat_session_options){0};
     if (o.target && o.target[0])
         return open_kind(g, &o, session_out);
@@ -83,7 +85,8 @@ static size_t key_put(int32_t *key, size_t n, const leat_out *x, int count)
 
 static leat_status check_out(const leat_session *s, leat_out x, const char *what, bool control)
 {
-    LEAT_REQUIRE(x.node, INVALID_ARGUMENT, "A tensor to be %s is none of the graph's", what);
+    LEAT_REQUIRE(x.node, INVALID_ARGUMENT, "A tensor to be %s is %s", what,
+                 leat_no_tensor(s->graph, x).s);
     LEAT_REQUIRE(x.node->graph == s->graph, INVALID_ARGUMENT,
                  "Tensor %s:%d, to be %s, is of another graph", x.node->name, x.index, what);
     LEAT_REQUIRE(x.node->id >= 0, INVALID_ARGUMENT,
@@ -211,9 +214,10 @@ void leat_session_end(leat_session *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-leat_status leat_feed_check(leat_out x, const leat_tensor *t)
+static leat_status check_fed(leat_out x, const leat_tensor *t)
 {
     LEAT_REQUIRE(t, INVALID_ARGUMENT, "Tensor %s:%d is fed nothing", x.node->name, x.index);
+    LEAT_TRY(leat_tensor_check(t, "leat_session_run"));
     leat_dtype want = leat_dtype_base(leat_out_dtype(x));
     LEAT_REQUIRE(t->dtype == want, INVALID_ARGUMENT, "Tensor %s:%d was fed %s: it holds %s",
                  x.node->name, x.index, leat_dtype_name(t->dtype), leat_dtype_name(want));
@@ -222,6 +226,11 @@ leat_status leat_feed_check(leat_out x, const leat_tensor *t)
                  "Cannot feed value of shape %s for Tensor %s:%d, which has shape %s",
                  leat_shape_show(&t->shape).s, x.node->name, x.index, leat_shape_show(shape).s);
     return NULL;
+}
+
+leat_status leat_feed_check(leat_out x, const leat_tensor *t)
+{
+    return leat_status_of_node(check_fed(x, t), x.node);
 }
 
 static int64_t deadline_of(const leat_session *s, const leat_run_options *o)
@@ -292,9 +301,10 @@ static leat_status run(leat_session *s, const leat_run_options *o, leat_feeds fe
 leat_status leat_session_run_with(leat_session *s, const leat_run_options *options,
                                   leat_feeds feeds, leat_fetches fetches, leat_targets targets)
 {
+    LEAT_CHECK(SESSION, s);
     enum { FEW = 32 };
     if (s->ops)
-        return s->ops->run(s, options, feeds, fetches, targets);
+        return leat_status_where(s->ops->run(s, options, feeds, fetches, targets), s->graph);
     leat_out few_outs[FEW], *outs = few_outs;
     leat_tensor *few_tensors[FEW], **tensors = few_tensors;
     if (feeds.n + fetches.n > FEW) {
@@ -310,7 +320,7 @@ leat_status leat_session_run_with(leat_session *s, const leat_run_options *optio
         free(outs);
         free(tensors);
     }
-    return status;
+    return leat_status_where(status, s->graph);
 }
 
 leat_status leat_session_run(leat_session *s, leat_feeds feeds, leat_fetches fetches,
@@ -331,6 +341,8 @@ void leat_session_close(leat_session *s)
 {
     if (!s)
         return;
+    if (!LEAT_USABLE(SESSION, s))
+        return;
     if (s->ops) {
         s->ops->close(s);
         return;
@@ -350,11 +362,14 @@ void leat_session_close(leat_session *s)
     free(s->device_names);
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->idle);
-    free(s);
+    leat_object_free(&s->object);
 }
 
 const char *const *leat_session_devices(const leat_session *s, int *count_out)
 {
+    *count_out = 0;
+    if (!LEAT_USABLE(SESSION, s))
+        return NULL;
     *count_out = s->n_devices;
     return s->device_names;
 }

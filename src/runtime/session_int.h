@@ -37,6 +37,7 @@ typedef struct leat_session_kind {
 extern const leat_session_kind *const leat_session_kinds[];
 
 struct leat_session {
+    leat_object object;
     const leat_session_ops *ops; /* NULL: the master is this process, and uses what follows */
     leat_graph *graph;
     leat_session_options options;

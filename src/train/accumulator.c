@@ -8,6 +8,8 @@
 leat_out leat_accumulator_at(leat_loc at, leat_graph *g, const char *op, leat_dtype t,
                              leat_shape shape, const leat_accumulator_options *o)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return (leat_out){0};
     bool sparse = strcmp(op, "SparseConditionalAccumulator") == 0;
     const char *name = sparse ? "sparse_conditional_accumulator" : "conditional_accumulator";
     return leat_op_at(at, g, op,

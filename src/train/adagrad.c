@@ -33,13 +33,15 @@ static leat_out dense(leat_optimizer *opt, leat_out var, leat_out grad)
 }
 
 static const leat_optimizer_ops ops = {
-    .create_slots = create_slots, .dense = dense, .sparse = update};
+    .constructor = "leat_adagrad", .create_slots = create_slots, .dense = dense, .sparse = update};
 
 leat_optimizer *leat_adagrad_new(const leat_adagrad_options *o)
 {
-    adagrad *opt = leat_optimizer_new(sizeof(*opt), &ops, o->name, "Adagrad", o->use_locking);
-    opt->first = o->initial_accumulator_value != 0 ? o->initial_accumulator_value : 0.1;
-    opt->base.hyper[0] =
-        (leat_hyper){"learning_rate", o->learning_rate, o->learning_rate_tensor, {0}};
+    adagrad *opt =
+        leat_optimizer_new(sizeof(*opt), &ops, &o->given, o->name, "Adagrad", o->use_locking);
+    opt->first =
+        leat_given_or(&o->given, "initial_accumulator_value", o->initial_accumulator_value, 0.1);
+    leat_optimizer_require(&opt->base, 0, &o->given, "learning_rate", o->learning_rate,
+                           o->learning_rate_tensor);
     return &opt->base;
 }

@@ -141,16 +141,20 @@ static leat_out finish(leat_optimizer *opt, leat_graph *g, leat_out *updates, in
     return done;
 }
 
-static const leat_optimizer_ops ops = {
-    .create_slots = create_slots, .dense = dense, .sparse = sparse, .finish = finish};
+static const leat_optimizer_ops ops = {.constructor = "leat_adam",
+                                       .create_slots = create_slots,
+                                       .dense = dense,
+                                       .sparse = sparse,
+                                       .finish = finish};
 
 leat_optimizer *leat_adam_new(const leat_adam_options *o)
 {
-    leat_optimizer *opt = leat_optimizer_new(sizeof(*opt), &ops, o->name, "Adam", o->use_locking);
-    double rate = o->learning_rate != 0 ? o->learning_rate : 0.001;
-    opt->hyper[LEARNING_RATE] = (leat_hyper){"learning_rate", rate, o->learning_rate_tensor, {0}};
-    opt->hyper[BETA1] = (leat_hyper){"beta1", o->beta1 != 0 ? o->beta1 : 0.9, {0}, {0}};
-    opt->hyper[BETA2] = (leat_hyper){"beta2", o->beta2 != 0 ? o->beta2 : 0.999, {0}, {0}};
-    opt->hyper[EPSILON] = (leat_hyper){"epsilon", o->epsilon != 0 ? o->epsilon : 1e-8, {0}, {0}};
+    leat_optimizer *opt =
+        leat_optimizer_new(sizeof(*opt), &ops, &o->given, o->name, "Adam", o->use_locking);
+    leat_optimizer_default(opt, LEARNING_RATE, &o->given, "learning_rate", o->learning_rate, 0.001);
+    opt->hyper[LEARNING_RATE].given = o->learning_rate_tensor;
+    leat_optimizer_default(opt, BETA1, &o->given, "beta1", o->beta1, 0.9);
+    leat_optimizer_default(opt, BETA2, &o->given, "beta2", o->beta2, 0.999);
+    leat_optimizer_default(opt, EPSILON, &o->given, "epsilon", o->epsilon, 1e-8);
     return opt;
 }

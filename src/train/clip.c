@@ -36,7 +36,7 @@ leat_out leat_clip_by_norm_at(leat_loc at, leat_out x, double norm)
     leat_loc outer = leat_at_enter(g, at);
     leat_out y = {0};
     leat_with_name(g, "clip_by_norm") y = clip_by_norm(x, norm);
-    g->at_override = outer;
+    leat_at_leave(g, outer);
     return y;
 }
 
@@ -66,7 +66,7 @@ leat_out leat_global_norm_at(leat_loc at, const leat_grad_value *grads, int n)
         norm = leat_sqrt(leat_py("Mul", "mul", half, two), leat_name("global_norm"));
     }
     free(halves);
-    g->at_override = outer;
+    leat_at_leave(g, outer);
     return norm;
 }
 
@@ -101,6 +101,6 @@ leat_out leat_clip_by_global_norm_at(leat_loc at, leat_grad_value *grads, int n,
                 leat_name(leat_arena_printf(&g->arena, "clip_by_global_norm/_%d", i)));
         }
     }
-    g->at_override = outer;
+    leat_at_leave(g, outer);
     return global;
 }

@@ -9,8 +9,10 @@
 #include "core/alloc.h"
 #include "core/cond.h"
 #include "core/log.h"
+#include "core/object.h"
 #include "core/strbuf.h"
 #include "core/threadpool.h"
+#include "graph/given.h"
 
 enum { GRACE_MS = 120 * 1000 };
 
@@ -26,6 +28,7 @@ typedef struct member {
 } member;
 
 struct leat_coordinator {
+    leat_object object;
     atomic_int refs;
     atomic_bool stop;
     pthread_mutex_t lock; /* guards the following fields, and members' ended and orphan */
@@ -37,7 +40,7 @@ struct leat_coordinator {
 
 leat_coordinator *leat_coordinator_new(void)
 {
-    leat_coordinator *c = leat_new(leat_coordinator);
+    leat_coordinator *c = leat_new_object(leat_coordinator, COORDINATOR);
     atomic_init(&c->refs, 1);
     pthread_mutex_init(&c->lock, NULL);
     leat_cond_init(&c->changed);
@@ -51,7 +54,7 @@ static void unref(leat_coordinator *c)
     leat_status_free(c->status);
     pthread_mutex_destroy(&c->lock);
     pthread_cond_destroy(&c->changed);
-    free(c);
+    leat_object_free(&c->object);
 }
 
 static void member_free(member *m)
@@ -65,6 +68,8 @@ static void member_free(member *m)
 
 void leat_coordinator_request_stop(leat_coordinator *c, leat_status s)
 {
+    if (!LEAT_USABLE(COORDINATOR, c))
+        return;
     if (leat_status_code(s) == LEAT_OUT_OF_RANGE) {
         leat_status_free(s);
         s = NULL;
@@ -85,6 +90,8 @@ void leat_coordinator_request_stop(leat_coordinator *c, leat_status s)
 
 bool leat_coordinator_should_stop(const leat_coordinator *c)
 {
+    if (!LEAT_USABLE(COORDINATOR, c))
+        return false;
     return atomic_load(&((leat_coordinator *)c)->stop);
 }
 
@@ -95,6 +102,8 @@ static int64_t after_ms(int64_t ms)
 
 bool leat_coordinator_wait_for_stop(leat_coordinator *c, int64_t timeout_ms)
 {
+    if (!LEAT_USABLE(COORDINATOR, c))
+        return false;
     int64_t deadline = timeout_ms < 0 ? INT64_MAX : after_ms(timeout_ms);
     pthread_mutex_lock(&c->lock);
     while (!atomic_load(&c->stop) && leat_cond_wait_until(&c->changed, &c->lock, deadline))
@@ -105,6 +114,8 @@ bool leat_coordinator_wait_for_stop(leat_coordinator *c, int64_t timeout_ms)
 
 void leat_coordinator_clear_stop(leat_coordinator *c)
 {
+    if (!LEAT_USABLE(COORDINATOR, c))
+        return;
     pthread_mutex_lock(&c->lock);
     leat_status_free(c->status);
     c->status = NULL;
@@ -115,6 +126,7 @@ void leat_coordinator_clear_stop(leat_coordinator *c)
 
 leat_status leat_coordinator_status(leat_coordinator *c)
 {
+    LEAT_CHECK(COORDINATOR, c);
     pthread_mutex_lock(&c->lock);
     leat_status s = leat_status_copy(c->status);
     pthread_mutex_unlock(&c->lock);
@@ -123,6 +135,8 @@ leat_status leat_coordinator_status(leat_coordinator *c)
 
 bool leat_coordinator_joined(leat_coordinator *c)
 {
+    if (!LEAT_USABLE(COORDINATOR, c))
+        return false;
     pthread_mutex_lock(&c->lock);
     bool joined = c->joined;
     pthread_mutex_unlock(&c->lock);
@@ -165,6 +179,7 @@ static void *member_main(void *arg)
 leat_status leat_coordinator_loop(leat_coordinator *c, const char *name, int64_t interval_ms,
                                   leat_thread_fn fn, void *arg)
 {
+    LEAT_CHECK(COORDINATOR, c);
     member *m = leat_new(member);
     *m = (member){
         .c = c, .name = leat_xstrdup(name), .fn = fn, .arg = arg, .interval_ms = interval_ms};
@@ -232,11 +247,12 @@ static void join_all(member *ended)
 
 leat_status leat_coordinator_join_with(leat_coordinator *c, const leat_join_options *o)
 {
+    LEAT_CHECK(COORDINATOR, c);
     leat_strbuf names = {0};
     pthread_mutex_lock(&c->lock);
     while (any_alive(c) && !atomic_load(&c->stop))
         pthread_cond_wait(&c->changed, &c->lock);
-    int64_t deadline = after_ms(o->grace_ms > 0 ? o->grace_ms : GRACE_MS);
+    int64_t deadline = after_ms(leat_given_int_or(&o->given, "grace_ms", o->grace_ms, GRACE_MS));
     while (any_alive(c) && leat_cond_wait_until(&c->changed, &c->lock, deadline))
         ;
     member *ended = leave_the_living(c, &names);
@@ -256,7 +272,7 @@ leat_status leat_coordinator_join_with(leat_coordinator *c, const leat_join_opti
 
 void leat_coordinator_free(leat_coordinator *c)
 {
-    if (!c)
+    if (!c || !LEAT_USABLE(COORDINATOR, c))
         return;
     leat_strbuf names = {0};
     pthread_mutex_lock(&c->lock);

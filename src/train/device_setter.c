@@ -32,6 +32,7 @@ static const char *const standard_ps_ops[] = {
 };
 
 struct leat_device_setter {
+    leat_object object;
     leat_device_name ps, worker;
     bool merge;
     char **ps_ops; /* ends with NULL */
@@ -91,7 +92,7 @@ static void find_tasks(leat_device_setter *d, const leat_replica_options *o)
 
 leat_device_setter *leat_replica_device_setter_new(const leat_replica_options *o)
 {
-    leat_device_setter *d = leat_new(leat_device_setter);
+    leat_device_setter *d = leat_new_object(leat_device_setter, DEVICE_SETTER);
     d->how = *o;
     d->merge = !o->no_merge;
     parse(d, o->ps_device ? o->ps_device : "/job:ps", &d->ps);
@@ -122,13 +123,15 @@ void leat_device_setter_free(leat_device_setter *d)
 {
     if (!d)
         return;
+    if (!LEAT_USABLE(DEVICE_SETTER, d))
+        return;
     for (int i = 0; d->ps_ops && d->ps_ops[i]; i++)
         free(d->ps_ops[i]);
     free(d->ps_ops);
     free(d->tasks);
     free(d->loads);
     free(d->malformed);
-    free(d);
+    leat_object_free(&d->object);
 }
 
 static bool is_ps_op(const leat_device_setter *d, const char *op)
@@ -193,6 +196,9 @@ const char *leat_device_setter_fn(void *setter, const leat_node *n)
 
 leat_setter_scope leat_device_setter_enter(leat_graph *g, leat_device_setter *setter)
 {
+    bool usable = LEAT_USABLE(GRAPH, g) && (!setter || LEAT_USABLE(DEVICE_SETTER, setter));
+    if (!usable)
+        return (leat_setter_scope){0};
     if (setter)
         leat_device_fn_enter(g, leat_device_setter_fn, setter);
     return (leat_setter_scope){setter, true};

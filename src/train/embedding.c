@@ -103,6 +103,6 @@ leat_out leat_embedding_lookup_at(leat_loc at, const leat_out *params, int n, le
     leat_with_name(g, "embedding_lookup") y =
         n > 1 ? from_parts(g, params, n, ids, o)
               : leat_identity(rows_of(g, params[0], ids, leat_name_scope(g)));
-    g->at_override = outer;
+    leat_at_leave(g, outer);
     return y;
 }

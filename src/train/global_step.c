@@ -32,6 +32,8 @@ static leat_out find(leat_graph *g, int *n_out)
 
 leat_out leat_global_step_at(leat_loc at, leat_graph *g)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return (leat_out){0};
     int n;
     leat_out found = find(g, &n);
     if (g->status)
@@ -51,6 +53,6 @@ leat_out leat_global_step_at(leat_loc at, leat_graph *g)
     leat_name_scope_enter(g, NULL);
     leat_out v = leat_variable_make(g, &spec);
     leat_name_scope_leave(g);
-    g->at_override = outer;
+    leat_at_leave(g, outer);
     return v;
 }

@@ -10,6 +10,8 @@
 #include <leat/ops.h>
 #include "core/alloc.h"
 #include "core/buffer.h"
+#include "graph/given.h"
+#include "graph/graph_int.h"
 
 typedef struct checker {
     leat_session *s;
@@ -90,7 +92,8 @@ static leat_status value(checker *c, double *out)
 static leat_status check_element(checker *c, leat_tensor *x, int64_t e, double grad, double *worst)
 {
     double at = get(x, e), y[2], moved[2];
-    double delta = c->o->delta > 0 ? c->o->delta : x->dtype == LEAT_FLOAT ? 1e-2 : 1e-5;
+    double delta =
+        leat_given_or(&c->o->given, "delta", c->o->delta, x->dtype == LEAT_FLOAT ? 1e-2 : 1e-5);
     leat_status s = NULL;
     for (int k = 0; k < 2 && !s; k++) {
         set(x, e, k ? at + delta : at - delta);
@@ -111,7 +114,7 @@ static leat_status check_x(checker *c, int i, const leat_tensor *grad, double *w
     leat_tensor *x;
     LEAT_TRY(leat_tensor_copy_of(given->dtype, given->shape, given->data, &x));
     c->feeds[c->feed_of[i]].value = x;
-    int64_t most = c->o->elements > 0 ? c->o->elements : 100;
+    int64_t most = leat_given_int_or(&c->o->given, "elements", c->o->elements, 100);
     int64_t step = x->count > most ? x->count / most : 1;
     leat_status s = NULL;
     for (int64_t e = 0; e < x->count && !s; e += step)
@@ -150,9 +153,14 @@ leat_status leat_check_gradients_with(leat_session *s, leat_out y, const leat_ou
                                       leat_feeds feeds, const leat_check_options *options,
                                       double *worst_out)
 {
+    LEAT_CHECK(SESSION, s);
     LEAT_REQUIRE(y.node && can_check(leat_dtype_base(leat_out_dtype(y))), INVALID_ARGUMENT,
                  "leat_check_gradients: y must be float or double");
+    LEAT_REQUIRE(leat_given_or(&options->given, "delta", options->delta, 1) > 0 &&
+                     leat_given_int_or(&options->given, "elements", options->elements, 1) > 0,
+                 INVALID_ARGUMENT, "leat_check_gradients: .delta and .elements must be positive");
     leat_graph *g = leat_node_graph(y.node);
+    leat_loc outer = leat_at_enter(g, options->given.at);
     checker c = {.s = s, .y = y, .xs = xs, .n_x = n_x, .n_feeds = feeds.n, .o = options};
     c.feeds = leat_new_array(leat_feed, feeds.n + 1);
     c.feed_of = leat_new_array(int, n_x + 1);
@@ -167,6 +175,7 @@ leat_status leat_check_gradients_with(leat_session *s, leat_out y, const leat_ou
     }
     if (!bad)
         bad = check_all(&c, &worst);
+    leat_at_leave(g, outer);
     leat_tensor_unref(c.weights);
     free(c.feeds);
     free(c.feed_of);

@@ -17,12 +17,16 @@ static leat_out sparse(leat_optimizer *opt, leat_out var, leat_out rows, leat_ou
                             leat_attr_bool("use_locking", opt->use_locking));
 }
 
-static const leat_optimizer_ops ops = {.dense = dense, .sparse = sparse, .takes_repeated = true};
+static const leat_optimizer_ops ops = {.constructor = "leat_gradient_descent",
+                                       .dense = dense,
+                                       .sparse = sparse,
+                                       .takes_repeated = true};
 
 leat_optimizer *leat_gradient_descent_new(const leat_gradient_descent_options *o)
 {
-    leat_optimizer *opt =
-        leat_optimizer_new(sizeof(*opt), &ops, o->name, "GradientDescent", o->use_locking);
-    opt->hyper[0] = (leat_hyper){"learning_rate", o->learning_rate, o->learning_rate_tensor, {0}};
+    leat_optimizer *opt = leat_optimizer_new(sizeof(*opt), &ops, &o->given, o->name,
+                                             "GradientDescent", o->use_locking);
+    leat_optimizer_require(opt, 0, &o->given, "learning_rate", o->learning_rate,
+                           o->learning_rate_tensor);
     return opt;
 }

@@ -8,14 +8,14 @@
 #include "core/alloc.h"
 #include "train/train_int.h"
 
-leat_out leat_is_variable_initialized(leat_out v)
+leat_out leat_is_variable_initialized_at(leat_loc at, leat_out v)
 {
     leat_variable_nodes n;
     if (!leat_variable_find(v, &n))
         return v;
     leat_out self = {n.self, 0};
-    return n.resource ? LEAT_OP1("VarIsInitializedOp", self)
-                      : LEAT_OP1("IsVariableInitialized", self);
+    return leat_op_of(at, n.resource ? "VarIsInitializedOp" : "IsVariableInitialized", &self, 1,
+                      LEAT_ARGS());
 }
 
 /* The branch of a cond that reads the variable's value. */
@@ -37,13 +37,14 @@ static leat_out read_branch(leat_graph *g, const leat_variable_nodes *n, leat_ou
     return leat_identity(value);
 }
 
-leat_out leat_variable_initialized_value(leat_out v)
+leat_out leat_variable_initialized_value_at(leat_loc at, leat_out v)
 {
     leat_variable_nodes n;
     if (!leat_variable_find(v, &n) || !n.init)
         return v;
     leat_graph *g = n.self->graph;
     leat_out initial = n.init->in[1], merged = {0}, branch = {0};
+    leat_loc outer = leat_at_enter(g, at);
     leat_control_clear_enter(g);
     leat_out is = leat_is_variable_initialized(v);
     leat_with_name(g, "cond")
@@ -60,6 +61,7 @@ leat_out leat_variable_initialized_value(leat_out v)
         merged = LEAT_OPN("Merge", merge, 2);
     }
     leat_control_leave(g);
+    leat_at_leave(g, outer);
     return merged;
 }
 
@@ -160,7 +162,7 @@ static leat_status replace(guard *u, leat_node *n)
     if (is_safe(n))
         return NULL;
     if (is_source(n, &v)) {
-        leat_out x = leat_variable_initialized_value((leat_out){v.self, 0});
+        leat_out x = leat_variable_initialized_value(((leat_out){v.self, 0}));
         if (leat_out_ok(x))
             use_instead(u, n, x.node);
         return NULL;

@@ -88,14 +88,23 @@ void leat_run_context_release(leat_run_context *c)
 
 /* ---- Timers ---- */
 
+leat_status leat_timer_check(const leat_timer *t, const char *hook)
+{
+    LEAT_REQUIRE(t->every_secs >= 0 || t->every_steps >= 0, INVALID_ARGUMENT,
+                 "%s: one of .save_secs and .save_steps must be given.", hook);
+    LEAT_REQUIRE(t->every_secs < 0 || t->every_steps < 0, INVALID_ARGUMENT,
+                 "%s: only one of .save_secs and .save_steps can be given.", hook);
+    return NULL;
+}
+
 bool leat_timer_due(const leat_timer *t, int64_t step)
 {
     if (!t->began)
         return true;
     if (step == t->last_step)
         return false;
-    return (t->every_secs > 0 && leat_now() >= t->last_time + t->every_secs) ||
-           (t->every_steps > 0 && step >= t->last_step + t->every_steps);
+    return (t->every_secs >= 0 && leat_now() >= t->last_time + t->every_secs) ||
+           (t->every_steps >= 0 && step >= t->last_step + t->every_steps);
 }
 
 bool leat_timer_mark(leat_timer *t, int64_t step, double *secs_out, int64_t *steps_out)

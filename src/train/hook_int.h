@@ -20,14 +20,16 @@ struct leat_run_context {
 void leat_run_context_clear(leat_run_context *c); /* drops the values, keeps the memory */
 void leat_run_context_release(leat_run_context *c);
 
-/* Something that is due every so many steps or seconds. */
+/* Something that is due every so many steps or seconds; 0: at every step. */
 typedef struct leat_timer {
-    double every_secs;
-    int64_t every_steps; /* both 0: never */
+    double every_secs;   /* below 0: not set */
+    int64_t every_steps; /* below 0: not set; if neither is set, it is never due again */
     bool began;
     int64_t last_step;
     double last_time;
 } leat_timer;
+/* Whether exactly one of both intervals is set. */
+leat_status leat_timer_check(const leat_timer *t, const char *hook) LEAT_MUST_CHECK;
 bool leat_timer_due(const leat_timer *t, int64_t step);
 /* Records that it was done at this step. Returns false the first time; else gives the time and
  * steps since the last. */

@@ -6,6 +6,7 @@
 #include "core/alloc.h"
 #include "core/log.h"
 #include "core/strbuf.h"
+#include "graph/given.h"
 #include "train/hook_int.h"
 
 /* ---- Checkpoints ---- */
@@ -19,17 +20,15 @@ typedef struct checkpoint_hook {
     leat_checkpoint_listener *listeners;
     int n_listeners;
     leat_graph *g;
+    leat_loc at; /* where the hook was made */
     leat_out step;
 } checkpoint_hook;
 
 static leat_status checkpoint_begin(leat_hook *h, leat_graph *g)
 {
     checkpoint_hook *p = (checkpoint_hook *)h;
-    LEAT_REQUIRE(p->dir, INVALID_ARGUMENT, "CheckpointSaverHook needs a checkpoint_dir.");
-    LEAT_REQUIRE(p->timer.every_secs > 0 || p->timer.every_steps > 0, INVALID_ARGUMENT,
-                 "Either every_secs or every_steps should be provided.");
-    LEAT_REQUIRE(p->timer.every_secs <= 0 || p->timer.every_steps <= 0, INVALID_ARGUMENT,
-                 "Can not provide both every_secs and every_steps.");
+    LEAT_REQUIRE(p->dir, INVALID_ARGUMENT, "leat_checkpoint_hook needs a .checkpoint_dir.");
+    LEAT_TRY(leat_timer_check(&p->timer, "leat_checkpoint_hook"));
     LEAT_TRY(leat_hook_step(g, "CheckpointSaverHook", &p->step));
     p->g = g;
     return leat_writer_get(p->dir, &p->writer);
@@ -64,7 +63,7 @@ static leat_status checkpoint_session(leat_hook *h, leat_session *s, leat_coordi
     double secs;
     bool stop = false;
     if (!p->saver) {
-        p->saver = p->own = leat_saver_new(p->g);
+        p->saver = p->own = leat_saver_new_at(p->at, p->g, &(leat_saver_options){0});
         LEAT_TRY(leat_graph_status(p->g));
     }
     LEAT_TRY(leat_read_step(s, p->step, &step));
@@ -138,9 +137,10 @@ leat_hook *leat_checkpoint_hook_new(const leat_checkpoint_hook_options *o)
                        o->checkpoint_basename ? o->checkpoint_basename : "model.ckpt");
     p->path = leat_strbuf_take(&path);
     p->dir = o->checkpoint_dir ? leat_xstrdup(o->checkpoint_dir) : NULL;
-    p->timer.every_secs = o->save_secs;
-    p->timer.every_steps = o->save_steps;
+    p->timer.every_secs = leat_given_or(&o->given, "save_secs", o->save_secs, -1);
+    p->timer.every_steps = leat_given_int_or(&o->given, "save_steps", o->save_steps, -1);
     p->saver = o->saver;
+    p->at = o->given.at;
     p->n_listeners = o->n_listeners;
     p->listeners = leat_new_array(leat_checkpoint_listener, o->n_listeners + 1);
     for (int i = 0; i < o->n_listeners; i++)
@@ -163,10 +163,7 @@ typedef struct summary_hook {
 static leat_status summary_begin(leat_hook *h, leat_graph *g)
 {
     summary_hook *p = (summary_hook *)h;
-    LEAT_REQUIRE(p->timer.every_secs > 0 || p->timer.every_steps > 0, INVALID_ARGUMENT,
-                 "Either every_secs or every_steps should be provided.");
-    LEAT_REQUIRE(p->timer.every_secs <= 0 || p->timer.every_steps <= 0, INVALID_ARGUMENT,
-                 "Can not provide both every_secs and every_steps.");
+    LEAT_TRY(leat_timer_check(&p->timer, "leat_summary_hook"));
     LEAT_TRY(leat_hook_step(g, "SummarySaverHook", &p->step));
     if (!p->op.node)
         p->op = leat_merge_all_summaries(g);
@@ -231,8 +228,8 @@ leat_hook *leat_summary_hook_new(const leat_summary_hook_options *o)
                                       .end = summary_end,
                                       .free = summary_free};
     summary_hook *p = leat_hook_new(sizeof(*p), &ops);
-    p->timer.every_secs = o->save_secs;
-    p->timer.every_steps = o->save_steps;
+    p->timer.every_secs = leat_given_or(&o->given, "save_secs", o->save_secs, -1);
+    p->timer.every_steps = leat_given_int_or(&o->given, "save_steps", o->save_steps, -1);
     p->op = o->summary_op;
     p->dir = o->output_dir ? leat_xstrdup(o->output_dir) : NULL;
     p->writer = o->writer;

@@ -6,6 +6,7 @@
 
 #include "core/alloc.h"
 #include "core/log.h"
+#include "graph/given.h"
 #include "train/hook_int.h"
 #include "train/session_manager.h"
 
@@ -18,17 +19,17 @@ static void free_plain(leat_hook *h)
 
 typedef struct stop_at_step {
     leat_hook base;
-    int64_t num_steps, last_step;
+    int64_t num_steps, last_step; /* below 0: not set */
     leat_out step;
 } stop_at_step;
 
 static leat_status stop_begin(leat_hook *h, leat_graph *g)
 {
     stop_at_step *p = (stop_at_step *)h;
-    LEAT_REQUIRE(p->num_steps > 0 || p->last_step > 0, INVALID_ARGUMENT,
-                 "One of num_steps or last_step must be specified.");
-    LEAT_REQUIRE(p->num_steps <= 0 || p->last_step <= 0, INVALID_ARGUMENT,
-                 "Only one of num_steps or last_step can be specified.");
+    LEAT_REQUIRE(p->num_steps >= 0 || p->last_step >= 0, INVALID_ARGUMENT,
+                 "leat_stop_at_step_hook: one of .num_steps and .last_step must be given.");
+    LEAT_REQUIRE(p->num_steps < 0 || p->last_step < 0, INVALID_ARGUMENT,
+                 "leat_stop_at_step_hook: only one of .num_steps and .last_step can be given.");
     return leat_hook_step(g, "StopAtStepHook", &p->step);
 }
 
@@ -36,7 +37,7 @@ static leat_status stop_session(leat_hook *h, leat_session *s, leat_coordinator 
 {
     stop_at_step *p = (stop_at_step *)h;
     int64_t now = 0;
-    if (p->last_step > 0)
+    if (p->last_step >= 0)
         return NULL;
     LEAT_TRY(leat_read_step(s, p->step, &now));
     p->last_step = now + p->num_steps;
@@ -70,8 +71,8 @@ leat_hook *leat_stop_at_step_hook_new(const leat_stop_at_step_options *o)
                                       .after_run = stop_after,
                                       .free = free_plain};
     stop_at_step *p = leat_hook_new(sizeof(*p), &ops);
-    p->num_steps = o->num_steps;
-    p->last_step = o->last_step;
+    p->num_steps = leat_given_int_or(&o->given, "num_steps", o->num_steps, -1);
+    p->last_step = leat_given_int_or(&o->given, "last_step", o->last_step, -1);
     return &p->base;
 }
 
@@ -134,8 +135,10 @@ leat_hook *leat_step_counter_hook_new(const leat_step_counter_options *o)
                                       .after_run = counter_after,
                                       .free = counter_free};
     step_counter *p = leat_hook_new(sizeof(*p), &ops);
-    p->timer.every_secs = o->every_n_secs;
-    p->timer.every_steps = o->every_n_secs > 0 ? 0 : o->every_n_steps > 0 ? o->every_n_steps : 100;
+    p->timer.every_secs = leat_given_or(&o->given, "every_n_secs", o->every_n_secs, -1);
+    p->timer.every_steps = p->timer.every_secs >= 0 ? -1
+                                                    : leat_given_int_or(&o->given, "every_n_steps",
+                                                                        o->every_n_steps, 100);
     p->dir = o->output_dir ? leat_xstrdup(o->output_dir) : NULL;
     p->writer = o->writer;
     return &p->base;

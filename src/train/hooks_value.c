@@ -7,6 +7,7 @@
 #include "core/alloc.h"
 #include "core/log.h"
 #include "core/strbuf.h"
+#include "graph/given.h"
 #include "train/hook_int.h"
 
 /* ---- Logging values ---- */
@@ -25,12 +26,12 @@ static leat_status logging_begin(leat_hook *h, leat_graph *g)
 {
     logging *p = (logging *)h;
     const leat_timer *t = &p->timer;
-    LEAT_REQUIRE(p->at_end || t->every_steps > 0 || t->every_secs > 0, INVALID_ARGUMENT,
-                 "either at_end and/or exactly one of every_n_iter and every_n_secs must be "
-                 "provided.");
-    LEAT_REQUIRE(t->every_steps <= 0 || t->every_secs <= 0, INVALID_ARGUMENT,
-                 "either at_end and/or exactly one of every_n_iter and every_n_secs must be "
-                 "provided.");
+    LEAT_REQUIRE(p->at_end || t->every_steps >= 0 || t->every_secs >= 0, INVALID_ARGUMENT,
+                 "leat_logging_hook: .at_end, .every_n_iter or .every_n_secs must be given.");
+    LEAT_REQUIRE(t->every_steps < 0 || t->every_secs < 0, INVALID_ARGUMENT,
+                 "leat_logging_hook: only one of .every_n_iter and .every_n_secs can be given.");
+    LEAT_REQUIRE(t->every_steps != 0, INVALID_ARGUMENT,
+                 "leat_logging_hook: .every_n_iter must be positive.");
     p->timer.began = false;
     p->runs = 0;
     return NULL;
@@ -39,7 +40,7 @@ static leat_status logging_begin(leat_hook *h, leat_graph *g)
 static leat_status logging_before(leat_hook *h, leat_run_context *c)
 {
     logging *p = (logging *)h;
-    bool never = p->timer.every_steps <= 0 && p->timer.every_secs <= 0;
+    bool never = p->timer.every_steps < 0 && p->timer.every_secs < 0;
     p->due = !never && leat_timer_due(&p->timer, p->runs);
     for (int i = 0; p->due && i < p->n; i++)
         leat_run_fetch(c, p->x[i]);
@@ -116,8 +117,8 @@ leat_hook *leat_logging_hook_new(const leat_logging_options *o)
                                       .end = logging_end,
                                       .free = logging_free};
     logging *p = leat_hook_new(sizeof(*p), &ops);
-    p->timer.every_steps = o->every_n_iter;
-    p->timer.every_secs = o->every_n_secs;
+    p->timer.every_steps = leat_given_int_or(&o->given, "every_n_iter", o->every_n_iter, -1);
+    p->timer.every_secs = leat_given_or(&o->given, "every_n_secs", o->every_n_secs, -1);
     p->at_end = o->at_end;
     p->n = o->n;
     p->x = leat_new_array(leat_out, o->n + 1);

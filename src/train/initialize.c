@@ -31,14 +31,18 @@ static leat_out initializers(leat_graph *g, const leat_out *vars, int n)
 
 leat_out leat_variables_initializer_at(leat_loc at, leat_graph *g, const leat_out *vars, int n)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return (leat_out){0};
     leat_loc outer = leat_at_enter(g, at);
     leat_out init = initializers(g, vars, n);
-    g->at_override = outer;
+    leat_at_leave(g, outer);
     return init;
 }
 
 leat_out leat_initializer_of_at(leat_loc at, leat_graph *g, const char *collection)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return (leat_out){0};
     int n;
     leat_out *vars = leat_collection(g, collection, NULL, &n);
     leat_out init = leat_variables_initializer_at(at, g, vars, n);

@@ -1,6 +1,7 @@
 /* initializer.c -- initialisers: zeros, ones, constants, and the random ones. */
 #include <math.h>
 
+#include "graph/given.h"
 #include "train/train_int.h"
 
 /* mode 1: the constant's name is that of its value, as in zeros_initializer and
@@ -11,23 +12,33 @@ leat_out leat_init_constant(leat_graph *g, leat_dtype t, leat_shape s, const lea
     return leat_full_named_at(LEAT_AT, g, t, s, self->a, name);
 }
 
+/* Random values by the initialiser's seed, if it has one. x and y are mean and standard deviation,
+ * or the limits of the uniform distribution. */
+static leat_out draw(leat_graph *g, const char *kind, leat_dtype t, leat_shape s,
+                     const leat_initializer *self, double x, double y)
+{
+    leat_random_options o = {.dtype = t, .mean = x, .stddev = y, .seed = self->seed};
+    bool seeded = leat_is_given(&self->given, "seed", self->seed != 0);
+    o.low = x;
+    o.high = y;
+    o.given.options = seeded ? ".stddev, .high, .seed" : ".stddev, .high";
+    return leat_random_at(LEAT_AT, g, kind, s, &o);
+}
+
 leat_out leat_init_normal(leat_graph *g, leat_dtype t, leat_shape s, const leat_initializer *self)
 {
-    return leat_random_normal(g, s, .dtype = t, .mean = self->a, .stddev = self->b,
-                              .seed = self->seed);
+    return draw(g, "random_normal", t, s, self, self->a, self->b);
 }
 
 leat_out leat_init_truncated_normal(leat_graph *g, leat_dtype t, leat_shape s,
                                     const leat_initializer *self)
 {
-    return leat_truncated_normal(g, s, .dtype = t, .mean = self->a, .stddev = self->b,
-                                 .seed = self->seed);
+    return draw(g, "truncated_normal", t, s, self, self->a, self->b);
 }
 
 leat_out leat_init_uniform(leat_graph *g, leat_dtype t, leat_shape s, const leat_initializer *self)
 {
-    return leat_random_uniform(g, s, .dtype = t, .low = self->a, .high = self->b,
-                               .seed = self->seed);
+    return draw(g, "random_uniform", t, s, self, self->a, self->b);
 }
 
 /* Fan-in and fan-out of a variable. For convolutions they include the size of the window (all but
@@ -52,16 +63,14 @@ leat_out leat_init_variance_scaling(leat_graph *g, leat_dtype t, leat_shape s,
 {
     double in, out;
     fans(self->whole ? self->whole : &s, &in, &out);
-    int fan = self->mode & 3, draw = self->mode & 12;
+    int fan = self->mode & 3, kind = self->mode & 12;
     double n = fan == LEAT_FAN_IN ? in : fan == LEAT_FAN_OUT ? out : (in + out) / 2;
     double variance = self->a / fmax(1, n);
     /* The standard deviation of a unit normal that is truncated at two is below 1. */
     const double cut = .87962566103423978;
-    if (draw == LEAT_DRAW_UNIFORM)
-        return leat_random_uniform(g, s, .dtype = t, .low = -sqrt(3 * variance),
-                                   .high = sqrt(3 * variance), .seed = self->seed);
-    if (draw == LEAT_DRAW_NORMAL)
-        return leat_random_normal(g, s, .dtype = t, .stddev = sqrt(variance), .seed = self->seed);
-    return leat_truncated_normal(g, s, .dtype = t, .stddev = sqrt(variance) / cut,
-                                 .seed = self->seed);
+    if (kind == LEAT_DRAW_UNIFORM)
+        return draw(g, "random_uniform", t, s, self, -sqrt(3 * variance), sqrt(3 * variance));
+    if (kind == LEAT_DRAW_NORMAL)
+        return draw(g, "random_normal", t, s, self, 0, sqrt(variance));
+    return draw(g, "truncated_normal", t, s, self, 0, sqrt(variance) / cut);
 }

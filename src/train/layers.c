@@ -1,6 +1,9 @@
 /* layers.c -- dense, dropout, flatten. */
 #include <leat/nn.h>
 
+#include <inttypes.h>
+
+#include "graph/given.h"
 #include "train/train_int.h"
 
 /* If the rank of x is above 2, its other dimensions are flattened for the product. */
@@ -22,6 +25,11 @@ static leat_out dense(leat_graph *g, leat_out x, int64_t units, const leat_dense
 {
     leat_shape s = leat_out_shape(x);
     leat_dtype t = leat_dtype_base(leat_out_dtype(x));
+    if (units < 1)
+        return leat_graph_fail(g, (leat_loc){0},
+                               leat_error(INVALID_ARGUMENT,
+                                          "leat_dense: units must be positive, got %" PRId64,
+                                          units));
     if (s.rank < 2 || s.dim[s.rank - 1] < 0)
         return leat_graph_fail(g, (leat_loc){0},
                                leat_error(INVALID_ARGUMENT,
@@ -54,7 +62,7 @@ leat_out leat_dense_at(leat_loc at, leat_out x, int64_t units, const leat_dense_
     leat_out y = {0};
     leat_with_variable_scope(g, o->name, .default_name = "dense", .reuse = o->reuse) y =
         dense(g, x, units, o);
-    g->at_override = outer;
+    leat_at_leave(g, outer);
     return y;
 }
 
@@ -67,8 +75,7 @@ leat_out leat_dropout_at(leat_loc at, leat_out x, double rate, const leat_random
     if (!(rate > 0 && rate < 1))
         return leat_graph_fail(g, at,
                                leat_error(INVALID_ARGUMENT,
-                                          "rate must be a scalar tensor or a float in the "
-                                          "range [0, 1), got %g",
+                                          "leat_dropout: rate must be in the range [0, 1), got %g",
                                           rate));
     leat_loc outer = leat_at_enter(g, at);
     int64_t seed, seed2;
@@ -77,7 +84,8 @@ leat_out leat_dropout_at(leat_loc at, leat_out x, double rate, const leat_random
     {
         leat_out limit = leat_py_number(g, t, rate, "rate");
         leat_out shape = leat_shape_of(x);
-        leat_graph_seeds(g, o->seed ? &o->seed : NULL, &seed, &seed2);
+        leat_graph_seeds(g, leat_is_given(&o->given, "seed", o->seed != 0) ? &o->seed : NULL, &seed,
+                         &seed2);
         leat_out draw = LEAT_OP1("RandomUniform", shape, leat_attr_type("dtype", t),
                                  leat_attr_int("seed", seed), leat_attr_int("seed2", seed2),
                                  leat_name("random_uniform/RandomUniform"));
@@ -85,7 +93,7 @@ leat_out leat_dropout_at(leat_loc at, leat_out x, double rate, const leat_random
         leat_out scaled = leat_py_right("Mul", "mul", x, 1 / (1 - rate));
         y = leat_py("Mul", "mul", scaled, leat_cast(keep, t));
     }
-    g->at_override = outer;
+    leat_at_leave(g, outer);
     return y;
 }
 
@@ -112,6 +120,6 @@ leat_out leat_flatten_at(leat_loc at, leat_out x)
             y = leat_reshape(x, leat_concat(dims, 2, leat_scalar(g, LEAT_INT32, 0)));
         }
     }
-    g->at_override = outer;
+    leat_at_leave(g, outer);
     return y;
 }

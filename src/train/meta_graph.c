@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/arg.h"
 #include "core/strbuf.h"
 #include "graph/graphdef.h"
 #include "io/file.h"
@@ -177,6 +178,10 @@ static Leat__SaverDef *saver_def(const leat_saver *v)
 
 leat_status leat_meta_graph_write(const leat_graph *g, const leat_saver *v, const char *path)
 {
+    LEAT_CHECK(GRAPH, g);
+    if (v)
+        LEAT_CHECK(SAVER, v);
+    LEAT_CHECK_ARG(path);
     Leat__MetaGraphDef *m = MESSAGE(Leat__MetaGraphDef, meta_graph_def);
     m->meta_info_def = MESSAGE(Leat__MetaGraphDef__MetaInfoDef, meta_graph_def__meta_info_def);
     m->meta_info_def->tensorflow_version = leat_xstrdup("1.15.0");

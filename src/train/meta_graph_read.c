@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/arg.h"
 #include "graph/graphdef.h"
 #include "io/file.h"
 #include "proto/meta_graph.pb-c.h"
@@ -156,6 +157,8 @@ leat_status leat_meta_graph_parse(leat_graph *g, const void *bytes, size_t n,
 
 leat_status leat_meta_graph_read(leat_graph *g, const char *path, leat_saver **saver_out)
 {
+    LEAT_CHECK(GRAPH, g);
+    LEAT_CHECK_ARG(path);
     char *bytes;
     size_t n;
     LEAT_TRY(leat_file_read(path, &bytes, &n));

@@ -33,14 +33,15 @@ static leat_out dense(leat_optimizer *opt, leat_out var, leat_out grad)
 }
 
 static const leat_optimizer_ops ops = {
-    .create_slots = create_slots, .dense = dense, .sparse = update};
+    .constructor = "leat_momentum", .create_slots = create_slots, .dense = dense, .sparse = update};
 
 leat_optimizer *leat_momentum_new(const leat_momentum_options *o)
 {
-    momentum *opt = leat_optimizer_new(sizeof(*opt), &ops, o->name, "Momentum", o->use_locking);
+    momentum *opt =
+        leat_optimizer_new(sizeof(*opt), &ops, &o->given, o->name, "Momentum", o->use_locking);
     opt->nesterov = o->use_nesterov;
-    opt->base.hyper[0] =
-        (leat_hyper){"learning_rate", o->learning_rate, o->learning_rate_tensor, {0}};
-    opt->base.hyper[1] = (leat_hyper){"momentum", o->momentum, o->momentum_tensor, {0}};
+    leat_optimizer_require(&opt->base, 0, &o->given, "learning_rate", o->learning_rate,
+                           o->learning_rate_tensor);
+    leat_optimizer_require(&opt->base, 1, &o->given, "momentum", o->momentum, o->momentum_tensor);
     return &opt->base;
 }

@@ -7,6 +7,8 @@
 
 #include "core/alloc.h"
 #include "core/log.h"
+#include "graph/given.h"
+#include "graph/graph_int.h"
 #include "train/monitored_int.h"
 #include "train/sync_run.h"
 
@@ -24,29 +26,38 @@ static void add_hooks(leat_monitored *ms, leat_hook *const *list)
         add_hook(ms, *list);
 }
 
-/* The hooks of the chief, which write files. */
+static void free_hooks(leat_hook *const *list)
+{
+    for (; list && *list; list++)
+        leat_hook_free(*list);
+}
+
+/* The hooks of the chief, which write files. An interval of 0 or below means never. */
 static void make_writers(leat_monitored *ms, const leat_monitored_options *o)
 {
     const char *dir = o->summary_dir ? o->summary_dir : o->checkpoint_dir;
-    if (o->log_step_count_steps >= 0)
-        add_hook(ms, leat_step_counter_hook(.every_n_steps = o->log_step_count_steps,
-                                            .output_dir = dir));
-    int64_t steps = o->save_summaries_secs > 0 ? 0 : 100;
-    if (dir && (o->save_summaries_secs > 0 || o->save_summaries_steps >= 0))
-        add_hook(ms,
-                 leat_summary_hook(.output_dir = dir, .summary_op = ms->maker.scaffold.summary_op,
-                                   .save_secs = o->save_summaries_secs,
-                                   .save_steps = o->save_summaries_steps > 0
-                                                     ? o->save_summaries_steps
-                                                     : steps));
-    if (o->checkpoint_dir && (o->save_checkpoint_steps > 0 || o->save_checkpoint_secs >= 0)) {
-        double secs = o->save_checkpoint_steps > 0 ? 0 : 600;
+    const leat_given *given = &o->given;
+    int64_t count_steps =
+        leat_given_int_or(given, "log_step_count_steps", o->log_step_count_steps, 100);
+    if (count_steps > 0)
+        add_hook(ms, leat_step_counter_hook(.every_n_steps = count_steps, .output_dir = dir));
+    int64_t steps = leat_given_int_or(given, "save_summaries_steps", o->save_summaries_steps,
+                                      o->save_summaries_secs > 0 ? -1 : 100);
+    if (dir && (o->save_summaries_secs > 0 || steps > 0))
+        add_hook(ms, leat_summary_hook(.summary_op = ms->maker.scaffold.summary_op,
+                                       .save_steps = steps > 0 ? steps : -1,
+                                       .save_secs =
+                                           o->save_summaries_secs > 0 ? o->save_summaries_secs : -1,
+                                       .output_dir = dir));
+    double secs = leat_given_or(given, "save_checkpoint_secs", o->save_checkpoint_secs,
+                                o->save_checkpoint_steps > 0 ? -1 : 600);
+    if (o->checkpoint_dir && (o->save_checkpoint_steps > 0 || secs > 0)) {
         ms->checkpointer =
             leat_checkpoint_hook(.checkpoint_dir = o->checkpoint_dir,
-                                 .saver = ms->maker.scaffold.saver,
-                                 .save_steps = o->save_checkpoint_steps,
-                                 .save_secs =
-                                     o->save_checkpoint_secs > 0 ? o->save_checkpoint_secs : secs);
+                                 .save_secs = secs > 0 ? secs : -1,
+                                 .save_steps =
+                                     o->save_checkpoint_steps > 0 ? o->save_checkpoint_steps : -1,
+                                 .saver = ms->maker.scaffold.saver);
         add_hook(ms, ms->checkpointer);
     }
 }
@@ -60,12 +71,13 @@ static void make_hooks(leat_monitored *ms, const leat_monitored_options *o)
     if (ms->chief)
         add_hooks(ms, o->chief_only_hooks);
     else
-        for (leat_hook *const *h = o->chief_only_hooks; h && *h; h++)
-            leat_hook_free(*h);
+        free_hooks(o->chief_only_hooks);
     if (ms->chief)
         make_writers(ms, o);
-    if (o->last_step > 0 || o->num_steps > 0)
-        add_hook(ms, leat_stop_at_step_hook(.last_step = o->last_step, .num_steps = o->num_steps));
+    int64_t num_steps = leat_given_int_or(&o->given, "num_steps", o->num_steps, -1);
+    int64_t last_step = leat_given_int_or(&o->given, "last_step", o->last_step, -1);
+    if (last_step >= 0 || num_steps >= 0)
+        add_hook(ms, leat_stop_at_step_hook(.num_steps = num_steps, .last_step = last_step));
     add_hooks(ms, o->hooks);
 }
 
@@ -93,24 +105,30 @@ static void release(leat_monitored *ms)
     leat_cancellation_free(ms->cancellation);
     free(ms->hooks);
     free(ms->target);
-    free(ms);
+    leat_object_free(&ms->object);
 }
 
 leat_status leat_monitored_open_with(leat_graph *g, const leat_monitored_options *o,
                                      leat_monitored **ms_out)
 {
-    leat_monitored *ms = leat_new(leat_monitored);
+    leat_status bad = leat_object_check(g, LEAT_OBJECT_GRAPH, __func__);
+    if (bad) {
+        free_hooks(o->hooks);
+        free_hooks(o->chief_only_hooks);
+        return bad;
+    }
+    leat_monitored *ms = leat_new_object(leat_monitored, MONITORED);
     ms->g = g;
     ms->target = leat_xstrdup(o->master ? o->master : "");
     ms->chief = o->is_chief || !ms->target[0];
-    ms->stop_grace_secs = o->stop_grace_secs > 0 ? o->stop_grace_secs : 120;
+    ms->stop_grace_secs = leat_given_or(&o->given, "stop_grace_secs", o->stop_grace_secs, 120);
     ms->maker.g = g;
     if (o->config)
         ms->maker.config = *o->config;
     ms->maker.config.target = ms->target;
     if (o->scaffold)
         ms->maker.scaffold = *o->scaffold;
-    ms->maker.max_wait_secs = o->max_wait_secs > 0 ? o->max_wait_secs : 7200;
+    ms->maker.max_wait_secs = leat_given_or(&o->given, "max_wait_secs", o->max_wait_secs, 7200);
     ms->maker.stop = o->stop;
     ms->run.max_wait_secs = ms->maker.max_wait_secs;
     ms->run.stop_request = o->stop;
@@ -120,7 +138,9 @@ leat_status leat_monitored_open_with(leat_graph *g, const leat_monitored_options
         ms->maker.checkpoint_dir = ms->checkpoint_dir;
     }
     make_hooks(ms, o);
+    leat_loc outer = leat_at_enter(g, o->given.at);
     leat_status e = begin(ms);
+    leat_at_leave(g, outer);
     if (!e)
         e = leat_monitored_create(ms);
     if (e) {
@@ -220,6 +240,7 @@ static bool has_stopped(leat_monitored *ms)
 leat_status leat_monitored_run(leat_monitored *ms, leat_feeds feeds, leat_fetches fetches,
                                leat_targets targets)
 {
+    LEAT_CHECK(MONITORED, ms);
     double failing = 0;
     LEAT_REQUIRE(!has_stopped(ms), FAILED_PRECONDITION,
                  "Run called even after should_stop requested.");
@@ -243,16 +264,22 @@ leat_status leat_monitored_run(leat_monitored *ms, leat_feeds feeds, leat_fetche
 
 bool leat_monitored_should_stop(leat_monitored *ms)
 {
+    if (!LEAT_USABLE(MONITORED, ms))
+        return false;
     return leat_is_cancelled(ms->maker.stop) || has_stopped(ms);
 }
 
 leat_session *leat_monitored_session(leat_monitored *ms)
 {
+    if (!LEAT_USABLE(MONITORED, ms))
+        return NULL;
     return ms->session;
 }
 
 leat_coordinator *leat_monitored_coordinator(leat_monitored *ms)
 {
+    if (!LEAT_USABLE(MONITORED, ms))
+        return NULL;
     return ms->coord;
 }
 
@@ -261,6 +288,7 @@ leat_status leat_monitored_close(leat_monitored *ms)
     leat_status e = NULL;
     if (!ms)
         return NULL;
+    LEAT_CHECK(MONITORED, ms);
     for (int i = 0; i < ms->n_hooks && ms->session && !ms->failed && !e; i++)
         if (ms->hooks[i]->ops->end)
             e = ms->hooks[i]->ops->end(ms->hooks[i], ms->session);

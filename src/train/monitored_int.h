@@ -4,8 +4,10 @@
 
 #include "train/hook_int.h"
 #include "train/session_manager.h"
+#include "core/object.h"
 
 struct leat_monitored {
+    leat_object object;
     leat_graph *g;
     leat_session_maker maker;
     bool chief;

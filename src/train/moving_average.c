@@ -8,7 +8,10 @@
 #include "train/optimizer.h"
 
 struct leat_moving_average {
+    leat_object object;
     double decay;
+    leat_status mistake; /* the decay is missing, or NULL */
+    leat_loc at;         /* where the moving average was made */
     leat_out num_updates;
     bool zero_debias;
     char *name;
@@ -22,8 +25,10 @@ struct leat_moving_average {
 
 leat_moving_average *leat_moving_average_make(const leat_moving_average_options *o)
 {
-    leat_moving_average *ema = leat_new(leat_moving_average);
+    leat_moving_average *ema = leat_new_object(leat_moving_average, MOVING_AVERAGE);
     ema->decay = o->decay;
+    ema->mistake = leat_require_given(&o->given, "leat_moving_average_new", "decay", o->decay);
+    ema->at = o->given.at;
     ema->num_updates = o->num_updates;
     ema->zero_debias = o->zero_debias;
     ema->name = leat_xstrdup(o->name ? o->name : "ExponentialMovingAverage");
@@ -34,9 +39,12 @@ void leat_moving_average_free(leat_moving_average *ema)
 {
     if (!ema)
         return;
+    if (!LEAT_USABLE(MOVING_AVERAGE, ema))
+        return;
+    leat_status_free(ema->mistake);
     free(ema->name);
     free(ema->v);
-    free(ema);
+    leat_object_free(&ema->object);
 }
 
 static leat_out key_of(leat_out x)
@@ -56,6 +64,8 @@ static struct average *find(leat_moving_average *ema, leat_out x)
 
 leat_out leat_moving_average_of(leat_moving_average *ema, leat_out x)
 {
+    if (!LEAT_USABLE(MOVING_AVERAGE, ema))
+        return (leat_out){0};
     struct average *a = x.node ? find(ema, x) : NULL;
     return a ? a->shadow : (leat_out){0};
 }
@@ -168,6 +178,12 @@ leat_out leat_moving_average_apply_at(leat_loc at, leat_moving_average *ema, con
     leat_graph *g = n > 0 && xs[0].node ? leat_graph_of(xs[0]) : NULL;
     if (!g || g->status)
         return (leat_out){g ? g->poison : NULL, -1};
+    leat_status bad = leat_object_check(ema, LEAT_OBJECT_MOVING_AVERAGE, __func__);
+    if (bad)
+        return leat_done(leat_graph_fail(g, at, bad));
+    if (ema->mistake)
+        return leat_done(
+            leat_graph_fail(g, ema->at.file ? ema->at : at, leat_status_copy(ema->mistake)));
     leat_loc outer = leat_at_enter(g, at);
     leat_out *updates = leat_new_array(leat_out, n + 1), done = {g->poison, -1};
     for (int i = 0; i < n && !g->status; i++)
@@ -185,6 +201,6 @@ leat_out leat_moving_average_apply_at(leat_loc at, leat_moving_average *ema, con
             done = leat_group_at(LEAT_AT, g, updates, n, scope);
     }
     free(updates);
-    g->at_override = outer;
+    leat_at_leave(g, outer);
     return leat_done(done);
 }

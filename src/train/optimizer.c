@@ -8,25 +8,63 @@
 #include "core/alloc.h"
 #include "core/strbuf.h"
 
-void *leat_optimizer_new(size_t size, const leat_optimizer_ops *ops, const char *name,
-                         const char *default_name, bool use_locking)
+void *leat_optimizer_new(size_t size, const leat_optimizer_ops *ops, const leat_given *given,
+                         const char *name, const char *default_name, bool use_locking)
 {
-    leat_optimizer *opt = leat_xcalloc(1, size);
+    leat_optimizer *opt = leat_object_new(size, LEAT_OBJECT_OPTIMIZER);
     opt->ops = ops;
     opt->name = leat_xstrdup(name && name[0] ? name : default_name);
     opt->use_locking = use_locking;
+    opt->at = given->at;
     return opt;
+}
+
+void leat_optimizer_default(leat_optimizer *opt, int i, const leat_given *given, const char *name,
+                            double value, double fallback)
+{
+    opt->hyper[i].name = name;
+    opt->hyper[i].value = leat_given_or(given, name, value, fallback);
+}
+
+void leat_optimizer_require(leat_optimizer *opt, int i, const leat_given *given, const char *name,
+                            double value, leat_out tensor)
+{
+    opt->hyper[i] = (leat_hyper){.name = name, .value = value, .given = tensor};
+    if (!tensor.node && !opt->mistake)
+        opt->mistake = leat_status_suffix(
+            leat_require_given(given, opt->ops->constructor, name, value), " or .%s_tensor", name);
+}
+
+/* Whether the optimizer can be used; if not, the mistake is recorded in g, with the line of the
+ * optimizer's constructor. */
+static bool usable(const leat_optimizer *opt, leat_graph *g, leat_loc at, const char *function)
+{
+    leat_status s = leat_object_check(opt, LEAT_OBJECT_OPTIMIZER, function);
+    if (s) {
+        leat_graph_fail(g, at, s);
+        return false;
+    }
+    if (!opt->mistake)
+        return true;
+    leat_loc outer = g->at_override;
+    g->at_override = opt->at;
+    leat_graph_fail(g, at, leat_status_copy(opt->mistake));
+    leat_at_leave(g, outer);
+    return false;
 }
 
 void leat_optimizer_free(leat_optimizer *opt)
 {
     if (!opt)
         return;
+    if (!LEAT_USABLE(OPTIMIZER, opt))
+        return;
     if (opt->ops->free)
         opt->ops->free(opt);
+    leat_status_free(opt->mistake);
     free(opt->slots);
     free((char *)opt->name);
-    free(opt);
+    leat_object_free(&opt->object);
 }
 
 /* ---- Slots and hyperparameters ---- */
@@ -50,6 +88,8 @@ static leat_out keep_slot(leat_optimizer *opt, leat_node *var, const char *slot,
 
 leat_out leat_optimizer_slot(leat_optimizer *opt, leat_out var, const char *slot)
 {
+    if (!LEAT_USABLE(OPTIMIZER, opt))
+        return (leat_out){0};
     leat_out self = leat_variable_ref(var);
     leat_out *found = self.node ? find_slot(opt, self.node->graph, self.node, slot) : NULL;
     return found ? *found : (leat_out){0};
@@ -185,10 +225,12 @@ leat_var_grad *leat_compute_gradients_at(leat_loc at, leat_optimizer *opt, leat_
     if (!loss.node || !leat_out_ok(loss) || loss.node->graph->status)
         return leat_new_array(leat_var_grad, 1);
     leat_graph *g = loss.node->graph;
+    if (!usable(opt, g, at, __func__))
+        return leat_new_array(leat_var_grad, 1);
     leat_loc outer = leat_at_enter(g, at);
     leat_var_grad *v =
         opt->ops->compute ? opt->ops->compute(opt, loss, n_out, o) : compute(loss, n_out, o);
-    g->at_override = outer;
+    leat_at_leave(g, outer);
     return v;
 }
 
@@ -313,7 +355,7 @@ leat_out leat_apply_gradients_at(leat_loc at, leat_optimizer *opt, const leat_va
     leat_graph *g = NULL;
     for (int i = 0; i < n && !g; i++)
         g = grads[i].var.node ? grads[i].var.node->graph : NULL;
-    if (!g || g->status)
+    if (!g || g->status || !usable(opt, g, at, __func__))
         return (leat_out){g ? g->poison : NULL, -1};
     leat_loc outer = leat_at_enter(g, at);
     leat_status s = check_grads(grads, n);
@@ -322,7 +364,7 @@ leat_out leat_apply_gradients_at(leat_loc at, leat_optimizer *opt, const leat_va
     leat_out done = s                 ? leat_done(leat_graph_fail(g, at, s))
                     : opt->ops->apply ? opt->ops->apply(opt, grads, n, o)
                                       : apply(opt, g, grads, n, o);
-    g->at_override = outer;
+    leat_at_leave(g, outer);
     return done;
 }
 

@@ -8,9 +8,11 @@
 #define LEAT_OPTIMIZER_H
 
 #include <leat/train.h>
+#include "graph/given.h"
 #include "train/train_int.h"
 
 typedef struct leat_optimizer_ops {
+    const char *constructor; /* "leat_adam", for messages */
     /* Makes the slots of these variables if they do not exist. Optional. */
     void (*create_slots)(leat_optimizer *opt, const leat_out *vars, int n);
     /* Adds the op that updates a variable by its gradient. */
@@ -44,9 +46,12 @@ typedef struct leat_hyper {
 
 enum { LEAT_MAX_HYPERS = 4 };
 struct leat_optimizer {
+    leat_object object;
     const leat_optimizer_ops *ops;
     const char *name;
     bool use_locking;
+    leat_status mistake;               /* a required hyperparameter that is missing, or NULL */
+    leat_loc at;                       /* where the optimizer was made */
     leat_hyper hyper[LEAT_MAX_HYPERS]; /* entries without a name are not used */
     struct leat_slot {
         const char *slot;
@@ -57,8 +62,15 @@ struct leat_optimizer {
 };
 
 /* Makes an optimizer of `size` bytes, whose first member is a leat_optimizer. */
-void *leat_optimizer_new(size_t size, const leat_optimizer_ops *ops, const char *name,
-                         const char *default_name, bool use_locking);
+void *leat_optimizer_new(size_t size, const leat_optimizer_ops *ops, const leat_given *given,
+                         const char *name, const char *default_name, bool use_locking);
+/* Sets hyperparameter i to its value, or to its default if it was not given. */
+void leat_optimizer_default(leat_optimizer *opt, int i, const leat_given *given, const char *name,
+                            double value, double fallback);
+/* Sets hyperparameter i, which has no default, to its value or, if that has a node, to the tensor.
+ * If neither was given, the first use of the optimizer is a mistake. */
+void leat_optimizer_require(leat_optimizer *opt, int i, const leat_given *given, const char *name,
+                            double value, leat_out tensor);
 /* The slot of a variable; made with this initial value if it does not exist. */
 leat_out leat_optimizer_make_slot(leat_optimizer *opt, leat_out var, const char *slot,
                                   const leat_initializer *initializer);

@@ -11,6 +11,7 @@
 
 #include "core/alloc.h"
 #include "core/strbuf.h"
+#include "graph/given.h"
 #include "train/variable_scope.h"
 
 typedef struct whole {
@@ -42,11 +43,25 @@ static void slices_along(const leat_shape *s, int axis, int64_t n, leat_shape *o
         out->dim[i] = i == axis ? n : 1;
 }
 
+/* Options of partitioners, with their defaults. */
+static int64_t bytes_per_string(const leat_partitioner *p)
+{
+    return leat_given_int_or(&p->given, "bytes_per_string", p->bytes_per_string, 16);
+}
+
+static int64_t most_slices(const leat_partitioner *p)
+{
+    return leat_given_int_or(&p->given, "n", p->n, INT64_MAX);
+}
+
+static int64_t least_bytes(const leat_partitioner *p)
+{
+    return leat_given_int_or(&p->given, "bytes", p->bytes, 256 << 10);
+}
+
 static double element_bytes(leat_dtype t, const leat_partitioner *p)
 {
-    if (t != LEAT_STRING)
-        return (double)leat_dtype_size(t);
-    return p->bytes_per_string ? (double)p->bytes_per_string : 16;
+    return t == LEAT_STRING ? (double)bytes_per_string(p) : (double)leat_dtype_size(t);
 }
 
 leat_status leat_slices_fixed(const leat_shape *shape, leat_dtype t, const leat_partitioner *self,
@@ -63,14 +78,16 @@ leat_status leat_slices_axis_size(const leat_shape *shape, leat_dtype t,
                                   const leat_partitioner *self, leat_shape *out)
 {
     LEAT_TRY(check_axis(shape, self));
-    LEAT_REQUIRE(self->bytes >= 1 && self->bytes_per_string >= 0, INVALID_ARGUMENT,
-                 "Both max_shard_bytes and bytes_per_string_element must be positive.");
-    LEAT_REQUIRE(self->n >= 0, INVALID_ARGUMENT, "max_shards must be positive.");
+    LEAT_REQUIRE(self->bytes >= 1 && bytes_per_string(self) >= 1, INVALID_ARGUMENT,
+                 "max_shard_bytes and .bytes_per_string must be positive: %" PRId64 ", %" PRId64,
+                 self->bytes, bytes_per_string(self));
+    LEAT_REQUIRE(most_slices(self) >= 1, INVALID_ARGUMENT,
+                 "The most slices, .n, must be positive: %" PRId64, most_slices(self));
     double length = (double)shape->dim[self->axis], elements = (double)leat_shape_count(shape);
     double row = length > 0 ? elements / length * element_bytes(t, self) : 1;
     double rows = fmax(1, floor((double)self->bytes / fmax(1, row)));
     double n = fmax(1, ceil(length / rows));
-    slices_along(shape, self->axis, self->n ? (int64_t)fmin((double)self->n, n) : (int64_t)n, out);
+    slices_along(shape, self->axis, (int64_t)fmin((double)most_slices(self), n), out);
     return NULL;
 }
 
@@ -78,8 +95,12 @@ leat_status leat_slices_min_max(const leat_shape *shape, leat_dtype t, const lea
                                 leat_shape *out)
 {
     LEAT_TRY(check_axis(shape, self));
-    double least = self->bytes ? (double)self->bytes : 256 << 10;
-    double n = ceil((double)leat_shape_count(shape) * element_bytes(t, self) / least);
+    LEAT_REQUIRE(least_bytes(self) >= 1 && bytes_per_string(self) >= 1, INVALID_ARGUMENT,
+                 "The least bytes of a slice, .bytes, and .bytes_per_string must be positive: "
+                 "%" PRId64 ", %" PRId64,
+                 least_bytes(self), bytes_per_string(self));
+    double bytes = (double)leat_shape_count(shape) * element_bytes(t, self);
+    double n = ceil(bytes / (double)least_bytes(self));
     n = fmin(n, fmin((double)shape->dim[self->axis], (double)self->n));
     slices_along(shape, self->axis, (int64_t)fmax(1, n), out);
     return NULL;
@@ -129,8 +150,8 @@ static leat_status check_shared(const leat_variable_wish *w, const whole *found,
                                 const leat_shape *slices)
 {
     LEAT_REQUIRE(w->reuse != LEAT_REUSE_INHERIT, ALREADY_EXISTS,
-                 "Partitioned variable with name %s already exists. Did you mean to set reuse=True "
-                 "or reuse=tf.AUTO_REUSE in VarScope?",
+                 "Partitioned variable with name %s already exists. Did you mean to set .reuse = "
+                 "LEAT_REUSE or LEAT_AUTO_REUSE in the variable scope?",
                  w->name);
     LEAT_REQUIRE(leat_shape_compatible(&w->spec.shape, &found->shape), INVALID_ARGUMENT,
                  "Trying to reuse partitioned variable %s, but specified shape %s and found shape "
@@ -254,8 +275,8 @@ leat_status leat_get_partitioned(leat_graph *g, const leat_variable_wish *w,
     }
     LEAT_REQUIRE(w->reuse != LEAT_REUSE, NOT_FOUND,
                  "PartitionedVariable %s does not exist, or was not created with "
-                 "tf.get_variable(). Did you mean to set reuse=False or reuse=tf.AUTO_REUSE in "
-                 "VarScope?",
+                 "leat_get_variable. Did you mean to set .reuse = LEAT_AUTO_REUSE in the variable "
+                 "scope?",
                  w->name);
     made.n = (int)made.slices.dim[made.axis];
     made.parts = leat_arena_array(&g->arena, leat_out, made.n);

@@ -7,6 +7,7 @@
 #include "core/alloc.h"
 #include "core/md5.h"
 #include "core/strbuf.h"
+#include "graph/given.h"
 #include "graph/graph_int.h"
 
 /* "FIFOQueueV2" -> "fifo_queue" */
@@ -32,7 +33,7 @@ static const char *default_name(const char *op)
 static void shuffle_seeds(const leat_graph *g, const leat_queue_options *o, int64_t *seed,
                           int64_t *seed2)
 {
-    bool own = o->has_seed || o->seed;
+    bool own = leat_is_given(&o->given, "seed", o->seed != 0);
     leat_graph_seeds(g, own ? &o->seed : NULL, seed, seed2);
     if (own || !g->has_seed || !o->shared_name || !o->shared_name[0])
         return;
@@ -48,6 +49,8 @@ leat_out leat_queue_at(leat_loc at, leat_graph *g, const char *op, int64_t capac
                        int64_t min_after_dequeue, leat_components c,
                        const leat_queue_options *options)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return (leat_out){0};
     leat_dtype *types = leat_new_array(leat_dtype, c.n + 1);
     leat_shape *shapes = leat_new_array(leat_shape, c.n + 1);
     int known = 0;

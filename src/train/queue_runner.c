@@ -203,6 +203,9 @@ static leat_status start(runners *all, const leat_runner *r, leat_session *s, le
 
 leat_status leat_start_queue_runners(leat_graph *g, leat_session *s, leat_coordinator *c)
 {
+    LEAT_CHECK(GRAPH, g);
+    LEAT_CHECK(SESSION, s);
+    LEAT_CHECK(COORDINATOR, c);
     runners *all = runners_of(g);
     for (const leat_runner *r = all->first; r; r = r->next)
         LEAT_TRY(start(all, r, s, c));

@@ -46,6 +46,8 @@ leat_out leat_make_l1_l2(leat_out w, const leat_regularizer *self)
 
 leat_out leat_regularization_loss_at(leat_loc at, leat_graph *g, const char *scope)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return (leat_out){0};
     static const char name[] = "total_regularization_loss";
     leat_loc outer = leat_at_enter(g, at);
     int n;
@@ -57,6 +59,6 @@ leat_out leat_regularization_loss_at(leat_loc at, leat_graph *g, const char *sco
     else
         sum = leat_add_n(losses, n, leat_name(name));
     free(losses);
-    g->at_override = outer;
+    leat_at_leave(g, outer);
     return sum;
 }

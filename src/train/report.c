@@ -100,14 +100,18 @@ static leat_out uninitialized(leat_graph *g, const leat_out *vars, int n)
     return names;
 }
 
-leat_out leat_report_uninitialized_of(leat_graph *g, const leat_out *vars, int n)
+leat_out leat_report_uninitialized_of_at(leat_loc at, leat_graph *g, const leat_out *vars, int n)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return (leat_out){0};
     leat_out names = {0};
+    leat_loc outer = leat_at_enter(g, at);
     leat_with_name(g, "report_uninitialized_variables") names = uninitialized(g, vars, n);
+    leat_at_leave(g, outer);
     return names;
 }
 
-leat_out leat_report_uninitialized_variables(leat_graph *g)
+leat_out leat_report_uninitialized_variables_at(leat_loc at, leat_graph *g)
 {
     int n_global, n_local;
     leat_out *global = leat_collection(g, LEAT_GLOBAL_VARIABLES, NULL, &n_global);
@@ -115,7 +119,7 @@ leat_out leat_report_uninitialized_variables(leat_graph *g)
     leat_out *all = leat_new_array(leat_out, n_global + n_local + 1);
     memcpy(all, global, sizeof(*all) * (size_t)n_global);
     memcpy(all + n_global, local, sizeof(*all) * (size_t)n_local);
-    leat_out names = leat_report_uninitialized_of(g, all, n_global + n_local);
+    leat_out names = leat_report_uninitialized_of_at(at, g, all, n_global + n_local);
     free(global);
     free(local);
     free(all);

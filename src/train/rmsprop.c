@@ -43,16 +43,17 @@ static leat_out dense(leat_optimizer *opt, leat_out var, leat_out grad)
 }
 
 static const leat_optimizer_ops ops = {
-    .create_slots = create_slots, .dense = dense, .sparse = update};
+    .constructor = "leat_rmsprop", .create_slots = create_slots, .dense = dense, .sparse = update};
 
 leat_optimizer *leat_rmsprop_new(const leat_rmsprop_options *o)
 {
-    rmsprop *opt = leat_optimizer_new(sizeof(*opt), &ops, o->name, "RMSProp", o->use_locking);
-    leat_hyper *h = opt->base.hyper;
+    rmsprop *opt =
+        leat_optimizer_new(sizeof(*opt), &ops, &o->given, o->name, "RMSProp", o->use_locking);
     opt->centered = o->centered;
-    h[0] = (leat_hyper){"learning_rate", o->learning_rate, o->learning_rate_tensor, {0}};
-    h[1] = (leat_hyper){"decay", o->decay != 0 ? o->decay : 0.9, {0}, {0}};
-    h[2] = (leat_hyper){"momentum", o->momentum, {0}, {0}};
-    h[3] = (leat_hyper){"epsilon", o->epsilon != 0 ? o->epsilon : 1e-10, {0}, {0}};
+    leat_optimizer_require(&opt->base, 0, &o->given, "learning_rate", o->learning_rate,
+                           o->learning_rate_tensor);
+    leat_optimizer_default(&opt->base, 1, &o->given, "decay", o->decay, 0.9);
+    leat_optimizer_default(&opt->base, 2, &o->given, "momentum", o->momentum, 0);
+    leat_optimizer_default(&opt->base, 3, &o->given, "epsilon", o->epsilon, 1e-10);
     return &opt->base;
 }

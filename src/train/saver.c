@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/arg.h"
 #include "core/strbuf.h"
+#include "graph/given.h"
 #include "io/checkpoint_state.h"
 #include "io/event.h"
 #include "io/file.h"
@@ -15,10 +17,11 @@
 
 leat_saver *leat_saver_make(leat_graph *g, const leat_saver_options *o)
 {
-    leat_saver *v = leat_new(leat_saver);
+    leat_saver *v = leat_new_object(leat_saver, SAVER);
     v->graph = g;
-    v->max_to_keep = o->max_to_keep == 0 ? 5 : o->max_to_keep < 0 ? 0 : o->max_to_keep;
-    v->keep_every_hours = o->keep_every_hours > 0 ? o->keep_every_hours : 10000;
+    int64_t most = leat_given_int_or(&o->given, "max_to_keep", o->max_to_keep, 5);
+    v->max_to_keep = most < 0 ? 0 : (int)most;
+    v->keep_every_hours = leat_given_or(&o->given, "keep_every_hours", o->keep_every_hours, 10000);
     v->keep_next = leat_wall_time() + v->keep_every_hours * 3600;
     v->sharded = o->sharded;
     v->relative = o->relative_paths;
@@ -27,10 +30,12 @@ leat_saver *leat_saver_make(leat_graph *g, const leat_saver_options *o)
 
 leat_saver *leat_saver_new_at(leat_loc at, leat_graph *g, const leat_saver_options *o)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return NULL;
     leat_saver *v = leat_saver_make(g, o);
     leat_loc outer = leat_at_enter(g, at);
     leat_saver_build(v, g, o);
-    g->at_override = outer;
+    leat_at_leave(g, outer);
     return v;
 }
 
@@ -38,15 +43,20 @@ void leat_saver_free(leat_saver *v)
 {
     if (!v)
         return;
+    if (!LEAT_USABLE(SAVER, v))
+        return;
     for (int i = 0; i < v->n_kept; i++)
         free(v->kept[i].path);
     free(v->kept);
     free(v->paths);
-    free(v);
+    leat_object_free(&v->object);
 }
 
 const char *const *leat_saver_checkpoints(const leat_saver *v, int *count_out)
 {
+    *count_out = 0;
+    if (!LEAT_USABLE(SAVER, v))
+        return NULL;
     *count_out = v->n_kept;
     return v->paths;
 }
@@ -134,6 +144,9 @@ static leat_status write_meta(leat_saver *v, const char *path)
 leat_status leat_saver_save_with(leat_saver *v, leat_session *s, const char *path, int64_t step,
                                  const leat_save_options *o, char **path_out)
 {
+    LEAT_CHECK(SAVER, v);
+    LEAT_CHECK(SESSION, s);
+    LEAT_CHECK_ARG(path);
     const char *latest = o->latest_filename ? o->latest_filename : "checkpoint";
     LEAT_REQUIRE(!strchr(latest, '/'), INVALID_ARGUMENT,
                  "'latest_filename' must not contain path components");
@@ -160,6 +173,9 @@ leat_status leat_saver_save_with(leat_saver *v, leat_session *s, const char *pat
 
 leat_status leat_saver_restore(leat_saver *v, leat_session *s, const char *path)
 {
+    LEAT_CHECK(SAVER, v);
+    LEAT_CHECK(SESSION, s);
+    LEAT_CHECK_ARG(path);
     if (v->empty)
         return NULL;
     LEAT_TRY(leat_graph_status(v->graph));
@@ -193,6 +209,8 @@ void leat_saver_go_on(leat_saver *v, char *const *paths, size_t n)
 
 leat_status leat_saver_recover(leat_saver *v, const char *dir)
 {
+    LEAT_CHECK(SAVER, v);
+    LEAT_CHECK_ARG(dir);
     char **paths;
     size_t n;
     leat_checkpoints_find(dir, &paths, &n);

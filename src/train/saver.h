@@ -4,12 +4,15 @@
 
 #include <leat/saver.h>
 
+#include "core/object.h"
+
 typedef struct leat_kept { /* a checkpoint that was saved */
     char *path;
     double time; /* when it was saved, in seconds since 1970 */
 } leat_kept;
 
 struct leat_saver {
+    leat_object object;
     leat_graph *graph;
     bool empty;        /* there are no variables */
     leat_out filename; /* the placeholder of the path */

@@ -44,9 +44,9 @@ static leat_out inverse_time(const schedule *s)
 static leat_out polynomial(const schedule *s)
 {
     const leat_decay_options *o = s->o;
-    leat_out end =
-        number(s, o->end_learning_rate != 0 ? o->end_learning_rate : 0.0001, "end_learning_rate");
-    leat_out power = number(s, o->power != 0 ? o->power : 1, "power");
+    double last = leat_given_or(&o->given, "end_learning_rate", o->end_learning_rate, 0.0001);
+    leat_out end = number(s, last, "end_learning_rate");
+    leat_out power = number(s, leat_given_or(&o->given, "power", o->power, 1), "power");
     leat_out steps = number(s, o->decay_steps, "decay_steps"), step = s->step;
     if (o->cycle) { /* the least multiple of decay_steps that is not below the step and not 0 */
         leat_out zero = leat_py_right("Equal", "Equal", step, 0);
@@ -60,46 +60,63 @@ static leat_out polynomial(const schedule *s)
     return leat_add(leat_mul(range, leat_pow(left, power)), end, leat_name(leat_name_scope(s->g)));
 }
 
-static leat_out build(leat_loc at, leat_out step, const leat_decay_options *o, const char *name,
-                      leat_out (*formula)(const schedule *s))
+typedef struct formula {
+    const char *constructor, *name;
+    leat_out (*build)(const schedule *s);
+    bool no_decay_rate; /* the formula does not use decay_rate */
+} formula;
+
+static leat_status check(const formula *f, const leat_decay_options *o)
+{
+    LEAT_TRY(leat_require_given(&o->given, f->constructor, "learning_rate", o->learning_rate));
+    LEAT_TRY(leat_require_given(&o->given, f->constructor, "decay_steps", o->decay_steps));
+    if (!f->no_decay_rate)
+        LEAT_TRY(leat_require_given(&o->given, f->constructor, "decay_rate", o->decay_rate));
+    LEAT_REQUIRE(o->decay_steps > 0, INVALID_ARGUMENT, "%s: decay_steps must be positive, got %g",
+                 f->constructor, o->decay_steps);
+    return NULL;
+}
+
+static leat_out build(leat_loc at, leat_out step, const leat_decay_options *o, formula f)
 {
     if (!step.node || !leat_out_ok(step))
         return step;
     schedule s = {.g = leat_graph_of(step), .o = o};
     leat_loc outer = leat_at_enter(s.g, at);
     leat_out y = {0};
-    if (!(o->decay_steps > 0))
-        leat_graph_fail(s.g, at,
-                        leat_error(INVALID_ARGUMENT, "%s: decay_steps must be positive, got %g",
-                                   name, o->decay_steps));
-    leat_with_name(s.g, o->name ? o->name : name)
+    leat_graph_fail(s.g, at, check(&f, o));
+    leat_with_name(s.g, o->name ? o->name : f.name)
     {
         s.rate = number(&s, o->learning_rate, "learning_rate");
         s.step = leat_cast(step, LEAT_FLOAT);
-        y = formula(&s);
+        y = f.build(&s);
     }
-    s.g->at_override = outer;
+    leat_at_leave(s.g, outer);
     return y;
 }
 
 leat_out leat_exponential_decay_at(leat_loc at, leat_out step, const leat_decay_options *o)
 {
-    return build(at, step, o, "ExponentialDecay", exponential);
+    return build(at, step, o,
+                 (formula){"leat_exponential_decay", "ExponentialDecay", exponential, false});
 }
 
 leat_out leat_natural_exp_decay_at(leat_loc at, leat_out step, const leat_decay_options *o)
 {
-    return build(at, step, o, "NaturalExpDecay", natural_exp);
+    return build(at, step, o,
+                 (formula){"leat_natural_exp_decay", "NaturalExpDecay", natural_exp, false});
 }
 
 leat_out leat_inverse_time_decay_at(leat_loc at, leat_out step, const leat_decay_options *o)
 {
-    return build(at, step, o, "InverseTimeDecay", inverse_time);
+    return build(at, step, o,
+                 (formula){"leat_inverse_time_decay", "InverseTimeDecay", inverse_time, false});
 }
 
 leat_out leat_polynomial_decay_at(leat_loc at, leat_out step, const leat_decay_options *o)
 {
-    return build(at, step, o, "PolynomialDecay", polynomial);
+    return build(at, step, o,
+                 (formula){"leat_polynomial_decay", "PolynomialDecay", polynomial, true});
 }
 
 leat_out leat_piecewise_constant_at(leat_loc at, leat_out step, const double *boundaries,
@@ -117,6 +134,6 @@ leat_out leat_piecewise_constant_at(leat_loc at, leat_out step, const double *bo
             y = leat_select(leat_py_right("LessEqual", "LessEqual", step, boundaries[i]),
                             leat_py_number(g, LEAT_FLOAT, values[i], "value"), y);
     }
-    g->at_override = outer;
+    leat_at_leave(g, outer);
     return y;
 }

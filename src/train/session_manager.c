@@ -276,7 +276,7 @@ static leat_status initialize(const wait *w, leat_session *s)
 
 static const char *name_of(leat_out x)
 {
-    return x.node ? leat_node_name(x.node) : "None";
+    return x.node ? leat_node_name(x.node) : "none";
 }
 
 static leat_status prepare(const wait *w, leat_session *s)

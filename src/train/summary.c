@@ -23,21 +23,25 @@ leat_out leat_summary_at(leat_loc at, const char *op, const char *tag_input, con
     leat_tensor_unref(t);
     leat_name_scope_leave(g);
     leat_collect(g, LEAT_SUMMARIES, y);
-    g->at_override = outer;
+    leat_at_leave(g, outer);
     return y;
 }
 
 leat_out leat_merge_summaries_at(leat_loc at, leat_graph *g, const leat_out *xs, int n)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return (leat_out){0};
     leat_loc outer = leat_at_enter(g, at);
     leat_out y = {0};
     leat_with_name(g, "Merge") y = leat_op(g, "MergeSummary", leat_ins(xs, n));
-    g->at_override = outer;
+    leat_at_leave(g, outer);
     return y;
 }
 
 leat_out leat_merge_all_summaries_at(leat_loc at, leat_graph *g)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return (leat_out){0};
     int n;
     leat_out *all = leat_collection(g, LEAT_SUMMARIES, NULL, &n);
     leat_out y = n ? leat_merge_summaries_at(at, g, all, n) : (leat_out){0};

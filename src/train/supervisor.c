@@ -9,11 +9,14 @@
 #include "core/alloc.h"
 #include "core/log.h"
 #include "core/strbuf.h"
+#include "graph/given.h"
+#include "graph/graph_int.h"
 #include "train/hook_int.h"
 #include "train/session_manager.h"
 #include "train/sync_run.h"
 
 struct leat_supervisor {
+    leat_object object;
     leat_graph *g;
     leat_session_maker maker;
     leat_supervisor_options o;
@@ -41,13 +44,13 @@ static void copy_options(leat_supervisor *sv, const leat_supervisor_options *o)
         sv->maker.config = *o->config;
     if (o->scaffold)
         sv->maker.scaffold = *o->scaffold;
-    sv->maker.max_wait_secs = o->max_wait_secs > 0 ? o->max_wait_secs : 7200;
+    const leat_given *given = &o->given;
+    sv->maker.max_wait_secs = leat_given_or(given, "max_wait_secs", o->max_wait_secs, 7200);
     sv->maker.stop = o->stop;
-    sv->o.stop_grace_secs = o->stop_grace_secs > 0 ? o->stop_grace_secs : 120;
-    if (o->save_model_secs == 0)
-        sv->o.save_model_secs = 600;
-    if (o->save_summaries_secs == 0)
-        sv->o.save_summaries_secs = 120;
+    sv->o.stop_grace_secs = leat_given_or(given, "stop_grace_secs", o->stop_grace_secs, 120);
+    sv->o.save_model_secs = leat_given_or(given, "save_model_secs", o->save_model_secs, 600);
+    sv->o.save_summaries_secs =
+        leat_given_or(given, "save_summaries_secs", o->save_summaries_secs, 120);
     if (o->logdir) {
         leat_strbuf path = {0};
         leat_strbuf_printf(&path, "%s/%s", o->logdir,
@@ -73,11 +76,14 @@ static leat_status build(leat_supervisor *sv)
 leat_status leat_supervisor_open_with(leat_graph *g, const leat_supervisor_options *o,
                                       leat_supervisor **sv_out)
 {
-    leat_supervisor *sv = leat_new(leat_supervisor);
+    LEAT_CHECK(GRAPH, g);
+    leat_supervisor *sv = leat_new_object(leat_supervisor, SUPERVISOR);
     sv->g = g;
     copy_options(sv, o);
     sv->coord = leat_coordinator_new();
+    leat_loc outer = leat_at_enter(g, o->given.at);
     leat_status e = build(sv);
+    leat_at_leave(g, outer);
     if (e) {
         leat_status_free(leat_supervisor_close(sv));
         return e;
@@ -182,6 +188,7 @@ static leat_status start(leat_supervisor *sv)
 leat_status leat_supervisor_session(leat_supervisor *sv, const char *master,
                                     leat_session **session_out)
 {
+    LEAT_CHECK(SUPERVISOR, sv);
     if (sv->session) {
         leat_status_free(drop(sv));
         leat_coordinator_clear_stop(sv->coord);
@@ -205,32 +212,42 @@ leat_status leat_supervisor_session(leat_supervisor *sv, const char *master,
 
 bool leat_supervisor_should_stop(leat_supervisor *sv)
 {
+    if (!LEAT_USABLE(SUPERVISOR, sv))
+        return false;
     return leat_coordinator_should_stop(sv->coord);
 }
 
 void leat_supervisor_request_stop(leat_supervisor *sv, leat_status s)
 {
+    if (!LEAT_USABLE(SUPERVISOR, sv))
+        return;
     leat_coordinator_request_stop(sv->coord, s);
 }
 
 bool leat_supervisor_wait_for_stop(leat_supervisor *sv, int64_t timeout_ms)
 {
+    if (!LEAT_USABLE(SUPERVISOR, sv))
+        return false;
     return leat_coordinator_wait_for_stop(sv->coord, timeout_ms);
 }
 
 leat_status leat_supervisor_loop(leat_supervisor *sv, int64_t interval_ms, leat_thread_fn fn,
                                  void *arg)
 {
+    LEAT_CHECK(SUPERVISOR, sv);
     return leat_coordinator_loop(sv->coord, "loop", interval_ms, fn, arg);
 }
 
 leat_coordinator *leat_supervisor_coordinator(leat_supervisor *sv)
 {
+    if (!LEAT_USABLE(SUPERVISOR, sv))
+        return NULL;
     return sv->coord;
 }
 
 leat_status leat_supervisor_step(leat_supervisor *sv, int64_t *step_out)
 {
+    LEAT_CHECK(SUPERVISOR, sv);
     LEAT_REQUIRE(sv->session && sv->step.node, FAILED_PRECONDITION,
                  "There is no session yet, or the graph has no global step");
     return leat_read_step(sv->session, sv->step, step_out);
@@ -238,6 +255,7 @@ leat_status leat_supervisor_step(leat_supervisor *sv, int64_t *step_out)
 
 leat_status leat_supervisor_summary(leat_supervisor *sv, const leat_tensor *summary, int64_t step)
 {
+    LEAT_CHECK(SUPERVISOR, sv);
     LEAT_REQUIRE(sv->writer, FAILED_PRECONDITION,
                  "Writing a summary requires a summary writer: the chief has one, with a logdir.");
     if (step < 0 && sv->step.node)
@@ -249,6 +267,7 @@ leat_status leat_supervisor_close(leat_supervisor *sv)
 {
     if (!sv)
         return NULL;
+    LEAT_CHECK(SUPERVISOR, sv);
     if (sv->sync)
         leat_sync_finish(sv->sync);
     leat_status e = drop(sv);
@@ -260,6 +279,6 @@ leat_status leat_supervisor_close(leat_supervisor *sv)
     free(sv->logdir);
     free(sv->path);
     free(sv->target);
-    free(sv);
+    leat_object_free(&sv->object);
     return e;
 }

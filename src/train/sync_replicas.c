@@ -247,14 +247,22 @@ static leat_out build(sync_optimizer *so, leat_sync *y, const leat_var_grad *gra
     return train;
 }
 
+static int total_of(const sync_optimizer *so)
+{
+    return (int)leat_given_int_or(&so->o.given, "total_num_replicas", so->o.total_num_replicas,
+                                  so->o.replicas_to_aggregate);
+}
+
 static leat_status check(const sync_optimizer *so, const leat_minimize_options *o)
 {
     LEAT_REQUIRE(o->global_step.node && leat_variable_ref(o->global_step).node, INVALID_ARGUMENT,
                  "Global step is required to check staleness");
+    LEAT_TRY(leat_require_given(&so->o.given, "leat_sync_replicas", "replicas_to_aggregate",
+                                so->o.replicas_to_aggregate));
     LEAT_REQUIRE(so->o.replicas_to_aggregate > 0, INVALID_ARGUMENT,
                  "replicas_to_aggregate must be positive, but was %d", so->o.replicas_to_aggregate);
-    LEAT_REQUIRE(so->o.total_num_replicas >= 0, INVALID_ARGUMENT,
-                 "total_num_replicas must not be negative, but was %d", so->o.total_num_replicas);
+    LEAT_REQUIRE(total_of(so) > 0, INVALID_ARGUMENT,
+                 "total_num_replicas must be positive, but was %d", total_of(so));
     return NULL;
 }
 
@@ -270,9 +278,9 @@ static leat_out apply(leat_optimizer *opt, const leat_var_grad *grads, int n,
     leat_sync *y = leat_arena_new(&g->arena, leat_sync);
     y->g = g;
     y->aggregate = so->o.replicas_to_aggregate;
-    y->total = so->o.total_num_replicas ? so->o.total_num_replicas : y->aggregate;
-    y->lease_secs = so->o.lease_secs == 0 ? 10 : so->o.lease_secs;
-    y->replica = so->o.has_replica ? so->o.replica : -1;
+    y->total = total_of(so);
+    y->lease_secs = leat_given_or(&so->o.given, "lease_secs", so->o.lease_secs, 10);
+    y->replica = (int)leat_given_int_or(&so->o.given, "replica", so->o.replica, -1);
     y->global_step = leat_variable_value(o->global_step);
     y->device = leat_variable_ref(o->global_step).node->device;
     y->accumulators = leat_arena_array(&g->arena, leat_out, n);
@@ -292,25 +300,31 @@ static void release(leat_optimizer *opt)
     leat_optimizer_free(((sync_optimizer *)opt)->inner);
 }
 
-static const leat_optimizer_ops ops = {.compute = compute, .apply = apply, .free = release};
+static const leat_optimizer_ops ops = {
+    .constructor = "leat_sync_replicas", .compute = compute, .apply = apply, .free = release};
 
 leat_optimizer *leat_sync_replicas_new(leat_optimizer *inner, const leat_sync_options *o)
 {
     sync_optimizer *so =
-        leat_optimizer_new(sizeof(*so), &ops, o->name, "sync_replicas", o->use_locking);
+        leat_optimizer_new(sizeof(*so), &ops, &o->given, o->name, "sync_replicas", o->use_locking);
     so->inner = inner;
     so->o = *o;
+    so->base.mistake = leat_object_check(inner, LEAT_OBJECT_OPTIMIZER, "leat_sync_replicas");
     return &so->base;
 }
 
 int64_t leat_sync_dropped(const leat_graph *g)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return 0;
     leat_sync *y = leat_sync_of(g);
     return y ? atomic_load(&y->n_dropped) : 0;
 }
 
 int leat_sync_quorum(const leat_graph *g)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return 0;
     leat_sync *y = leat_sync_of(g);
     return y ? atomic_load(&y->quorum) : 0;
 }

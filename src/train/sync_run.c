@@ -67,7 +67,7 @@ leat_status leat_sync_start(leat_sync *y, leat_session *s, leat_coordinator *coo
 {
     leat_sync_run *r = leat_new(leat_sync_run);
     *r = (leat_sync_run){.y = y, .session = s, .coord = coord, .chief = o->chief, .main = o->main};
-    r->max_wait_secs = o->max_wait_secs > 0 ? o->max_wait_secs : 7200;
+    r->max_wait_secs = o->max_wait_secs;
     r->quiet = leat_cancellation_new();
     r->round = leat_cancellation_new();
     r->present = y->total;

@@ -66,7 +66,7 @@ leat_var_grad *leat_average_gradients_at(leat_loc at, leat_var_grad *const *towe
                                        n_towers, leat_variable_name(towers[0][i].var)));
     }
     if (g)
-        g->at_override = outer;
+        leat_at_leave(g, outer);
     free(v);
     return out;
 }

@@ -231,12 +231,14 @@ leat_out leat_variable_make(leat_graph *g, const leat_variable_spec *spec)
 leat_out leat_variable_at(leat_loc at, leat_graph *g, const char *name, leat_out initial_value,
                           const leat_variable_options *options)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return (leat_out){0};
     leat_loc outer = leat_at_enter(g, at);
     if (!initial_value.node)
         initial_value = leat_graph_fail(
             g, at, leat_error(INVALID_ARGUMENT, "initial_value must be specified."));
     leat_out v = leat_variable_make(
         g, &(leat_variable_spec){.name = name, .initial = initial_value, .options = *options});
-    g->at_override = outer;
+    leat_at_leave(g, outer);
     return v;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/object.h"
 #include "core/strbuf.h"
 #include "train/variable_scope.h"
 
@@ -133,9 +134,9 @@ static const char *unique_scope(leat_graph *g, const char *base)
 static leat_status check_enter(const char *name, const leat_variable_scope_options *o)
 {
     LEAT_REQUIRE(name || o->default_name || o->scope, INVALID_ARGUMENT,
-                 "If default_name is None then name_or_scope is required");
+                 "A variable scope needs a name, .default_name or .scope");
     LEAT_REQUIRE(name || o->scope || o->reuse != LEAT_REUSE, INVALID_ARGUMENT,
-                 "reuse=True cannot be used without a name_or_scope");
+                 ".reuse = LEAT_REUSE needs a name or .scope");
     LEAT_REQUIRE(!name || !o->scope, INVALID_ARGUMENT,
                  "A variable scope is entered by name (%s) or again, not both", name);
     return NULL;
@@ -144,6 +145,8 @@ static leat_status check_enter(const char *name, const leat_variable_scope_optio
 void leat_variable_scope_enter_at(leat_loc at, leat_graph *g, const char *name,
                                   const leat_variable_scope_options *options)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return;
     store *st = store_of(g);
     const scope *again = options->scope, *outer = again ? again : current(g);
     scope *s = leat_arena_new(&g->arena, scope);
@@ -182,6 +185,8 @@ void leat_variable_scope_enter_at(leat_loc at, leat_graph *g, const char *name,
 
 const leat_variable_scope *leat_variable_scope_current(leat_graph *g)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return NULL;
     scope *s = leat_arena_new(&g->arena, scope);
     *s = *current(g);
     return s;
@@ -189,6 +194,8 @@ const leat_variable_scope *leat_variable_scope_current(leat_graph *g)
 
 void leat_variable_scope_leave(leat_graph *g)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return;
     store *st = store_of(g);
     scope *s = st->scope;
     if (!s)
@@ -201,11 +208,15 @@ void leat_variable_scope_leave(leat_graph *g)
 
 const char *leat_variable_scope_name(leat_graph *g)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return "";
     return current(g)->name;
 }
 
 void leat_variable_scope_reuse(leat_graph *g)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return;
     if (store_of(g)->scope)
         store_of(g)->scope->reuse = LEAT_REUSE;
 }
@@ -227,8 +238,8 @@ static leat_status check_shared(const char *name, leat_out v, leat_reuse reuse, 
 {
     leat_loc at = v.node->at;
     LEAT_REQUIRE(reuse != LEAT_REUSE_INHERIT, ALREADY_EXISTS,
-                 "Variable %s already exists, disallowed. Did you mean to set reuse=True or "
-                 "reuse=tf.AUTO_REUSE in VarScope? Originally defined at: %s:%d",
+                 "Variable %s already exists, disallowed. Did you mean to set .reuse = LEAT_REUSE "
+                 "or LEAT_AUTO_REUSE in the variable scope? Originally defined at: %s:%d",
                  name, at.file ? at.file : "(imported)", at.line);
     leat_shape found = leat_variable_shape(v);
     LEAT_REQUIRE(leat_shape_compatible(&shape, &found), INVALID_ARGUMENT,
@@ -243,8 +254,8 @@ static leat_status check_shared(const char *name, leat_out v, leat_reuse reuse, 
 static leat_status check_new(const char *name, leat_reuse reuse, const leat_variable_spec *spec)
 {
     LEAT_REQUIRE(reuse != LEAT_REUSE, NOT_FOUND,
-                 "Variable %s does not exist, or was not created with tf.get_variable(). Did you "
-                 "mean to set reuse=tf.AUTO_REUSE in VarScope?",
+                 "Variable %s does not exist, or was not created with leat_get_variable. Did you "
+                 "mean to set .reuse = LEAT_AUTO_REUSE in the variable scope?",
                  name);
     LEAT_REQUIRE(spec->initial.node || leat_shape_known(&spec->shape), INVALID_ARGUMENT,
                  "Shape of a new variable (%s) must be fully defined, but instead was %s.", name,
@@ -357,14 +368,18 @@ static leat_status get_variable(leat_graph *g, const char *name, leat_shape shap
 leat_out leat_get_variable_at(leat_loc at, leat_graph *g, const char *name, leat_shape shape,
                               const leat_get_variable_options *options)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return (leat_out){0};
     if (g->status)
         return (leat_out){g->poison, 0};
     leat_loc outer = leat_at_enter(g, at);
     leat_out v;
-    leat_status s = get_variable(g, name, shape, current(g)->reuse, options, &v);
+    leat_status s =
+        name ? get_variable(g, name, shape, current(g)->reuse, options, &v)
+             : leat_error(INVALID_ARGUMENT, "leat_get_variable: the variable's name is NULL");
     if (s)
         v = leat_graph_fail(g, (leat_loc){0}, s);
-    g->at_override = outer;
+    leat_at_leave(g, outer);
     return v;
 }
 

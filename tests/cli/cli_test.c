@@ -80,11 +80,13 @@ static void bad_use(void)
     check("leat", "run --help", 0, "--feed NAME=FILE");
     check("leat", "help nothing", 2, "nothing: no such command");
     check("leat", "dance", 2, "dance: no such command");
+    check("leat", "lunch", 2, "lunch: no such command; did you mean `leat launch`?");
     check("leat", "run", 2, "wants one graph file");
     check("leat", "run a b --fetch x", 2, "wants one graph file");
     check("leat", "run a.pb", 2, "wants something to --fetch");
     check("leat", "run a.pb --fetch", 2, "--fetch: wants a value");
     check("leat", "run a.pb --frobnicate 1", 2, "--frobnicate: no such option");
+    check("leat", "run a.pb --fetsh=x", 2, "--fetsh=x: no such option; did you mean --fetch?");
     check("leat", "run a.pb --fetch x --steps many", 2, "wants a whole number");
     check("leat", "show", 2, "wants one file");
     check("leat", "devices --cpu_devices 0", 2, "wants a whole number from 1");
@@ -188,6 +190,7 @@ static void model_flags(void)
     check("models/mnist", "--learning_rate=x", 2, "wants a number");
     check("models/mnist", "--epochs", 2, "wants a value");
     check("models/mnist", "--speed 3", 2, "unknown flag");
+    check("models/mnist", "--learning-rate=1", 2, "unknown flag; did you mean --learning_rate?");
     check("models/mnist", "fast", 2, "not a flag");
     check("models/mnist_towers", "--num_devices 1000", 2, "at most");
     end();

@@ -38,18 +38,20 @@ static void check_call(leat_graph *g, char w[5][64])
     number(w[1], &seed);
     number(w[3], &want);
     number(w[4], &want2);
+    leat_random_options o = {.seed = seed}; /* 0: none */
     if (strcmp(w[0], "random_uniform") == 0)
-        leat_random_uniform(g, s, .seed = seed);
+        leat_random_at(LEAT_AT, g, "random_uniform", s, &o);
     else if (strcmp(w[0], "random_uniform_int") == 0)
-        leat_random_uniform(g, leat_shape(2), .high = 10, .dtype = LEAT_INT32, .seed = seed);
+        leat_random_at(LEAT_AT, g, "random_uniform", leat_shape(2),
+                       &(leat_random_options){.high = 10, .dtype = LEAT_INT32, .seed = seed});
     else if (strcmp(w[0], "random_normal") == 0)
-        leat_random_normal(g, s, .seed = seed);
+        leat_random_at(LEAT_AT, g, "random_normal", s, &o);
     else if (strcmp(w[0], "truncated_normal") == 0)
-        leat_truncated_normal(g, s, .stddev = 0.1, .seed = seed);
+        leat_random_at(LEAT_AT, g, "truncated_normal", s, &o);
     else if (strcmp(w[0], "random_shuffle") == 0)
-        leat_random_shuffle(leat_ints(g, 1, 2, 3), .seed = seed);
+        leat_random_shuffle_at(LEAT_AT, leat_ints(g, 1, 2, 3), &o);
     else if (strcmp(w[0], "glorot_uniform") == 0)
-        leat_random_uniform(g, s, .low = -1, .high = 1, .seed = seed);
+        leat_random_at(LEAT_AT, g, "random_uniform", s, &o);
     else
         return;
     leat_node *n = leat_graph_find(g, w[2]);

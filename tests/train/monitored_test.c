@@ -322,7 +322,7 @@ static void synchronous(void)
     leat_out step = leat_global_step(g);
     leat_out w = leat_variable(g, "w", leat_zeros(g, LEAT_FLOAT, leat_shape(2)));
     leat_optimizer *opt = leat_sync_replicas(leat_adam(.learning_rate = 0.01),
-                                             .replicas_to_aggregate = 1, .has_replica = true);
+                                             .replicas_to_aggregate = 1, .replica = 0);
     leat_out train = leat_minimize(opt, leat_reduce_sum(w), .global_step = step);
     leat_optimizer_free(opt);
     leat_monitored *ms = NULL;

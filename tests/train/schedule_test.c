@@ -43,7 +43,7 @@ static void schedules(void)
     check_schedule(s, step, leat_piecewise_constant(step, boundaries, values, 3), "piecewise");
     CHECK_OK(leat_graph_status(g));
     leat_exponential_decay(step, .learning_rate = 0.5);
-    CHECK_ERROR(leat_graph_status(g), INVALID_ARGUMENT, "decay_steps must be positive");
+    CHECK_ERROR(leat_graph_status(g), INVALID_ARGUMENT, "leat_exponential_decay has no decay_steps");
     leat_session_close(s);
     leat_graph_free(g);
 }

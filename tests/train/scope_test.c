@@ -22,8 +22,8 @@ static void exists(void)
         leat_get_variable(g, "v", leat_shape(1));
     }
     CHECK_ERROR(mistake(g), ALREADY_EXISTS,
-                "Variable foo/v already exists, disallowed. Did you mean to set reuse=True or "
-                "reuse=tf.AUTO_REUSE in VarScope?");
+                "Variable foo/v already exists, disallowed. Did you mean to set .reuse = "
+                "LEAT_REUSE or LEAT_AUTO_REUSE in the variable scope?");
 }
 
 static void missing(void)
@@ -32,7 +32,7 @@ static void missing(void)
     leat_with_variable_scope(g, "foo", .reuse = LEAT_REUSE)
         leat_get_variable(g, "v", leat_shape(1));
     CHECK_ERROR(mistake(g), NOT_FOUND,
-                "Variable foo/v does not exist, or was not created with tf.get_variable()");
+                "Variable foo/v does not exist, or was not created with leat_get_variable.");
 }
 
 static void shapes_and_types(void)

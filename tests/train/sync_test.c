@@ -34,7 +34,7 @@ static void build(setup *u, int n, int aggregate, double lease_secs)
         leat_out loss = leat_mul(leat_reduce_sum(u->w), u->x[i]);
         leat_optimizer *opt = leat_sync_replicas(
             leat_gradient_descent(.learning_rate = 0.1), .replicas_to_aggregate = aggregate,
-            .total_num_replicas = n, .lease_secs = lease_secs, .replica = i, .has_replica = true);
+            .total_num_replicas = n, .lease_secs = lease_secs, .replica = i);
         u->train[i] = leat_minimize(opt, loss, .global_step = u->step);
         leat_optimizer_free(opt);
         u->y[i] = leat_sync_of(u->g);
@@ -262,7 +262,7 @@ static void bad(void)
     w = leat_variable(g, "w", leat_zeros(g, LEAT_FLOAT, leat_shape(2)));
     opt = leat_sync_replicas(leat_gradient_descent(.learning_rate = 1));
     leat_minimize(opt, leat_reduce_sum(w), .global_step = leat_global_step(g));
-    CHECK_ERROR(leat_graph_status(g), INVALID_ARGUMENT, "replicas_to_aggregate must be positive");
+    CHECK_ERROR(leat_graph_status(g), INVALID_ARGUMENT, "leat_sync_replicas has no replicas_to_aggregate");
     leat_optimizer_free(opt);
     leat_graph_free(g);
 }

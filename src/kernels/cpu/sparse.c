@@ -63,7 +63,7 @@ leat_status leat_sparse_check(const leat_sparse *s, bool ordered)
         LEAT_REQUIRE(
             order >= 0, INVALID_ARGUMENT,
             "indices[%lld] = [%s] is out of order. Many sparse ops require sorted "
-            "indices.\n    Use `tf.sparse.reorder` to create a correctly ordered copy.\n\n",
+            "indices.\n    Use the op SparseReorder to create a correctly ordered copy.\n\n",
             (long long)i, place_show(place, s->rank).s);
         LEAT_REQUIRE(order > 0, INVALID_ARGUMENT, "indices[%lld] = [%s] is repeated", (long long)i,
                      place_show(place, s->rank).s);

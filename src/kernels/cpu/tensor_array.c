@@ -285,7 +285,7 @@ leat_status leat_tensor_array_write(leat_tensor_array *a, int64_t i, leat_tensor
     LEAT_REQUIRE(leat_shape_compatible(&a->element, &x->shape), INVALID_ARGUMENT,
                  "TensorArray %s: Could not write to TensorArray index %lld because the value "
                  "shape is %s which is incompatible with the TensorArray's inferred element shape: "
-                 "%s (consider setting infer_shape=False).",
+                 "%s (consider setting the attribute infer_shape to false).",
                  a->name, (long long)i, leat_shape_show(&x->shape).s,
                  leat_shape_show(&a->element).s);
     if (a->identical_shapes && !leat_shape_known(&a->element))
