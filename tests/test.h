@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int test_failures; /* failed checks of the running case */
 static const char *test_skipped;
@@ -23,6 +24,18 @@ static const char *test_skipped;
         if (!(cond)) {                                                                             \
             test_failures++;                                                                       \
             printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #cond);                              \
+        }                                                                                          \
+    } while (0)
+/* Waits until it is so, for a minute at most: what other threads and processes do takes long on a
+ * busy machine. */
+#define CHECK_SOON(cond)                                                                           \
+    do {                                                                                           \
+        int tries_ = 0;                                                                            \
+        while (!(cond) && ++tries_ < 60000)                                                        \
+            usleep(1000);                                                                          \
+        if (tries_ == 60000) {                                                                     \
+            test_failures++;                                                                       \
+            printf("%s:%d: not so after a minute: %s\n", __FILE__, __LINE__, #cond);               \
         }                                                                                          \
     } while (0)
 #define CHECK_INT(a, b)                                                                            \

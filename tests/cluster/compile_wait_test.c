@@ -5,11 +5,13 @@
 
 #include <leat/leat.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #include "cluster/pair.h"
+#include "waiters.h"
 
-enum { OUTS = 8, SOON_MS = 5000 }; /* SOON_MS: far less than what RegisterGraph would wait */
+enum { OUTS = 8, SOON_MS = 60000 }; /* SOON_MS: far less than what RegisterGraph would wait */
 
 typedef struct fixture {
     leat_cluster *c;
@@ -74,6 +76,7 @@ typedef struct runner {
     leat_run_options o;
     leat_status status;
     int64_t end_ms;
+    atomic_bool ended;
     pthread_t thread;
 } runner;
 
@@ -82,15 +85,34 @@ static void *runner_main(void *arg)
     runner *r = arg;
     r->status = run(r->s, r->y, &r->o);
     r->end_ms = now_ms();
+    atomic_store(&r->ended, true);
     return NULL;
 }
 
+/* Returns when the run has begun. */
 static void start(runner *r, fixture *f, leat_out y)
 {
+    int before = runs_of(f->s);
     r->s = f->s;
     r->y = y;
     pthread_create(&r->thread, NULL, runner_main, r);
-    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL); /* until it waits */
+    CHECK_SOON(runs_of(f->s) > before || atomic_load(&r->ended));
+}
+
+static size_t signatures(leat_session *s)
+{
+    pthread_mutex_lock(&s->plans.lock);
+    size_t n = s->plans.entries.n;
+    pthread_mutex_unlock(&s->plans.lock);
+    return n;
+}
+
+/* Returns when the run compiles the graph of y, whose signature is new. */
+static void start_compiling(runner *r, fixture *f, leat_out y)
+{
+    size_t before = signatures(f->s);
+    start(r, f, y);
+    CHECK_SOON(signatures(f->s) > before || atomic_load(&r->ended));
 }
 
 static leat_status join(runner *r)
@@ -104,7 +126,7 @@ static void others_go_on(void)
     fixture f = begin();
     runner first = {0}, second = {.o.cancellation = leat_cancellation_new()};
     int64_t begin_ms = now_ms();
-    start(&first, &f, f.there[0]);
+    start_compiling(&first, &f, f.there[0]);
     CHECK_OK(run(f.s, f.here[0], NULL));
     CHECK_ERROR(run(f.s, f.there[0], &(leat_run_options){.timeout_ms = 100}), DEADLINE_EXCEEDED,
                 "Timed out waiting for another run, which compiles the same graph");
@@ -128,7 +150,7 @@ static void ends_of_compiling(void)
     fixture f = begin();
     runner late = {.o.timeout_ms = 500}, other = {0}, next = {0};
     int64_t begin_ms = now_ms();
-    start(&late, &f, f.there[0]);
+    start_compiling(&late, &f, f.there[0]);
     start(&next, &f, f.there[0]);
     CHECK_ERROR(join(&late), DEADLINE_EXCEEDED, "/job:ps/");
     other.o.cancellation = leat_cancellation_new();
@@ -154,7 +176,7 @@ static void session_closes(void)
     fixture f = begin();
     runner first = {0}, second = {0};
     pthread_t closing;
-    start(&first, &f, f.there[0]);
+    start_compiling(&first, &f, f.there[0]);
     start(&second, &f, f.there[0]);
     int64_t begin_ms = now_ms();
     pthread_create(&closing, NULL, close_main, f.s);

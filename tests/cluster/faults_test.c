@@ -110,38 +110,44 @@ static void wrong_spec(void)
     leat_cluster_free(other);
 }
 
-/* A client that waits for an empty queue is killed. Its step ends: an element that is enqueued
- * later goes to another step. */
+static double size_of(leat_session *s, leat_out size)
+{
+    leat_tensor *v = NULL;
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({size, &v}), LEAT_NO_TARGET));
+    double n = leat_tensor_at(v, 0);
+    leat_tensor_unref(v);
+    return n;
+}
+
+/* A client waits for two elements of a queue that has one, and is killed. Its step ends, and the
+ * element is there for others. */
 static void client_vanishes(void)
 {
     leat_cluster *c = ps_and_worker();
     pid_t ps = spawn(c, "ps"), worker = spawn(c, "worker");
     model m = make_model();
-    leat_out q, take, put;
+    leat_out q, take, take2, put, size;
     leat_with_device(m.g, "/job:ps/task:0")
     {
         q = leat_fifo_queue(m.g, 10, LEAT_COMPONENTS({LEAT_FLOAT, leat_shape()}),
                             .shared_name = "q");
         take = leat_dequeue(q);
+        take2 = leat_dequeue_many(q, 2);
+        size = leat_queue_size(q);
         put = leat_enqueue(q, leat_scalar(m.g, LEAT_FLOAT, 7));
     }
-    int pipes[2];
-    CHECK(pipe(pipes) == 0);
     pid_t client = fork();
     if (client == 0) {
         leat_session *s = open_on(c, &m);
-        CHECK(write(pipes[1], "x", 1) == 1);
-        leat_status_free(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(take)));
+        leat_status_free(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(take2)));
         _exit(0);
     }
-    char byte;
-    CHECK(read(pipes[0], &byte, 1) == 1);
-    usleep(200000); /* by now its step waits for the queue */
-    kill_task(client);
-    usleep(200000);
     leat_session *s = open_on(c, &m);
     leat_tensor *v = NULL;
     CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(put)));
+    CHECK_SOON(size_of(s, size) == 0); /* the client has taken it, and waits for another */
+    kill_task(client);
+    CHECK_SOON(size_of(s, size) == 1);
     CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({take, &v}), LEAT_NO_TARGET));
     CHECK(v && *(const float *)leat_tensor_data(v) == 7);
     leat_tensor_unref(v);

@@ -7,6 +7,7 @@
 
 #include "cluster/pair.h"
 #include "proto/wire.h"
+#include "waiters.h"
 
 static void one_task(void)
 {
@@ -287,7 +288,7 @@ static void *count(void *arg)
 
 static void *close_soon(void *session)
 {
-    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    CHECK_SOON(runs_of(session) == 1);
     leat_session_close(session);
     return NULL;
 }

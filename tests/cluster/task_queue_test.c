@@ -3,9 +3,9 @@
  * element. */
 #include <leat/leat.h>
 #include <pthread.h>
-#include <unistd.h>
 
 #include "test.h"
+#include "waiters.h"
 
 typedef struct fixture {
     leat_server *server;
@@ -95,7 +95,7 @@ static void closed_while_waiting(void)
     waiter w[2] = {{.s = f.s[0], .x = f.take}, {.s = f.s[0], .x = f.mean}};
     for (int i = 0; i < 2; i++)
         pthread_create(&w[i].thread, NULL, wait_main, &w[i]);
-    usleep(50 * 1000);
+    CHECK_SOON(waiters_at_queue(f.s[0], "q") + waiters_at_accumulator(f.s[0], "a") == 2);
     leat_session_close(f.s[0]);
     f.s[0] = NULL;
     for (int i = 0; i < 2; i++) {

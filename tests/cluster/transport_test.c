@@ -115,12 +115,13 @@ static void deadline(void)
 {
     char reply[8];
     start();
+    CHECK_OK(ask("/test/Echo", "", reply, sizeof reply, NULL)); /* connects */
     int64_t begin = leat_now_ns();
-    CHECK_ERROR(
-        ask("/test/Park", "", reply, sizeof reply, &(leat_call_options){.deadline_ns = in_ms(150)}),
-        DEADLINE_EXCEEDED, "/job:ps/task:0");
+    CHECK_ERROR(ask("/test/Park", "", reply, sizeof reply,
+                    &(leat_call_options){.deadline_ns = in_ms(1000)}),
+                DEADLINE_EXCEEDED, "/job:ps/task:0");
     int64_t took = leat_now_ns() - begin;
-    CHECK(took > 140000000 && took < 2000000000);
+    CHECK(took > 990000000 && took < 20000000000);
     await(&gone, 1);
     leat_server_call_reply(parked, NULL, NULL);
     stop();
@@ -170,8 +171,8 @@ static void drained(void)
     pthread_t t;
     pthread_create(&t, NULL, answer_soon, NULL);
     int64_t begin = leat_now_ns();
-    leat_listener_stop(listener, in_ms(5000));
-    CHECK(leat_now_ns() - begin < 3000000000);
+    leat_listener_stop(listener, in_ms(60000));
+    CHECK(leat_now_ns() - begin < 30000000000);
     pthread_join(t, NULL);
     leat_event_wait(&r.done, 0);
     CHECK_OK(r.status);
@@ -179,10 +180,10 @@ static void drained(void)
     leat_channel_free(channel);
 }
 
-/* Hundreds of handlers block; others are served meanwhile. */
+/* A hundred handlers block; others are served meanwhile. */
 static void blocked(void)
 {
-    enum { N = 300 };
+    enum { N = 100 };
     static result r[N];
     start();
     for (int i = 0; i < N; i++) {

@@ -2,10 +2,10 @@
  * that wait, messages of errors. Values are TensorFlow 1.15's. */
 #include <leat/leat.h>
 #include <pthread.h>
-#include <unistd.h>
 
 #include "core/buffer.h"
 #include "test.h"
+#include "waiters.h"
 
 typedef struct fixture {
     leat_graph *g;
@@ -333,10 +333,11 @@ static void *taker_main(void *arg)
 
 static void start(taker *t, fixture *f, leat_out x)
 {
+    int before = waiters_at_accumulator(f->s, leat_node_name(f->acc.node));
     t->f = f;
     t->x = x;
     pthread_create(&t->thread, NULL, taker_main, t);
-    usleep(20 * 1000);
+    CHECK_SOON(waiters_at_accumulator(f->s, leat_node_name(f->acc.node)) == before + 1);
 }
 
 static void waiting(void)

@@ -1,10 +1,10 @@
 /* queue_wait_test.c -- enqueues and dequeues that wait: their order, and how waiting ends; many
  * threads with one queue; memory does not grow. */
 #include <pthread.h>
-#include <unistd.h>
 
 #include "core/buffer.h"
 #include "ops/queue_fixture.h"
+#include "waiters.h"
 
 typedef struct runner {
     leat_session *s;
@@ -39,9 +39,10 @@ static leat_status stop(runner *r)
     return r->status;
 }
 
-static void a_moment(void)
+/* Returns when n runs wait at the queue. */
+static void await(leat_session *s, leat_out queue, int n)
 {
-    usleep(20 * 1000);
+    CHECK_SOON(waiters_at_queue(s, leat_node_name(queue.node)) == n);
 }
 
 static void ends_of_waiting(void)
@@ -58,7 +59,7 @@ static void ends_of_waiting(void)
 
     runner r = {.cancel = leat_cancellation_new()};
     start(&r, f.s, take, 1);
-    a_moment();
+    await(f.s, empty, 1);
     leat_cancel_runs(r.cancel);
     CHECK_ERROR(stop(&r), CANCELLED, "was cancelled");
     leat_cancellation_free(r.cancel);
@@ -69,7 +70,8 @@ static void ends_of_waiting(void)
     runner closed = {0}, waits = {0};
     start(&closed, f.s, take, 1);
     start(&waits, f.s, put, 1);
-    a_moment();
+    await(f.s, empty, 1);
+    await(f.s, full, 1);
     CHECK_OK(run(f.s, close));
     CHECK_OK(run(f.s, cancel_all));
     CHECK_ERROR(stop(&closed), OUT_OF_RANGE, "is closed and has insufficient elements");
@@ -86,7 +88,7 @@ static void session_closes(void)
     runner r[3] = {{0}};
     for (int i = 0; i < 3; i++)
         start(&r[i], f.s, take, 1);
-    a_moment();
+    await(f.s, q, 3);
     leat_session_close(f.s);
     for (int i = 0; i < 3; i++)
         CHECK_ERROR(stop(&r[i]), CANCELLED, "was cancelled");
@@ -104,13 +106,13 @@ static void in_line(void)
     open_session(&f);
     runner a = {0}, b = {0}, c = {0}, d = {0};
     start(&a, f.s, many, 1);
-    a_moment();
+    await(f.s, q, 1);
     start(&b, f.s, six, 1);
-    a_moment();
+    await(f.s, q, 2);
     start(&c, f.s, close, 1);
-    a_moment();
+    await(f.s, q, 3);
     start(&d, f.s, six, 1); /* behind the close */
-    a_moment();
+    await(f.s, q, 4);
     check_values(f.s, five, "[1 2 3 4 5]");
     CHECK_OK(stop(&a));
     CHECK_OK(stop(&b));
@@ -131,7 +133,7 @@ static void unfinished_batch(void)
     CHECK_OK(run(f.s, puts));
     runner r = {0};
     start(&r, f.s, four, 1);
-    a_moment();
+    await(f.s, q, 1);
     check_values(f.s, leat_queue_size(q), "0");
     CHECK_OK(run(f.s, close));
     CHECK_ERROR(stop(&r), OUT_OF_RANGE, "(requested 1, current size 0)");

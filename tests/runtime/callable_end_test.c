@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "callable_ops.h"
+#include "waiters.h"
 
 /* ---- Cancellation ---- */
 
@@ -22,7 +23,7 @@ static void *cancel_soon(void *arg)
 
 static void *close_soon(void *arg)
 {
-    usleep(50000);
+    CHECK_SOON(runs_of(arg) == 1);
     leat_session_end_steps(arg);
     return NULL;
 }

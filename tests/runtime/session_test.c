@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "graph/graph_int.h"
+#include "waiters.h"
 
 static float run_float(leat_session *s, leat_out y)
 {
@@ -84,7 +85,7 @@ static void *cancel_soon(void *arg)
 
 static void *close_soon(void *arg)
 {
-    usleep(20000);
+    CHECK_SOON(runs_of(arg) == 1);
     leat_session_close(arg);
     return NULL;
 }

@@ -2,7 +2,7 @@
 #include <leat/leat.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <unistd.h>
+#include <sys/syscall.h>
 
 #include "test.h"
 
@@ -85,13 +85,26 @@ static void ended_by_themselves(void)
     leat_coordinator_free(c);
 }
 
+static leat_status give_id(void *id)
+{
+    atomic_store((atomic_int *)id, (int)syscall(SYS_gettid));
+    return NULL;
+}
+
+static bool thread_ended(int id)
+{
+    return id && syscall(SYS_tgkill, getpid(), id, 0) != 0;
+}
+
 static void who_goes_on_is_named(void)
 {
     static thread t;
+    atomic_int polite = 0;
     leat_coordinator *c = leat_coordinator_new();
     t = (thread){.c = c, .stubborn = true};
     CHECK_OK(leat_coordinator_start(c, "deaf", work, &t));
-    CHECK_OK(leat_coordinator_start(c, "polite", nothing, NULL));
+    CHECK_OK(leat_coordinator_start(c, "polite", give_id, &polite));
+    CHECK_SOON(thread_ended(atomic_load(&polite)));
     leat_coordinator_request_stop(c, NULL);
     CHECK_ERROR(leat_coordinator_join(c, .grace_ms = 20), DEADLINE_EXCEEDED,
                 "Coordinator stopped with threads still running: deaf");

@@ -2,6 +2,7 @@
  * listeners are called, events are written. */
 #include <dirent.h>
 #include <leat/leat.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -187,7 +188,7 @@ static void recovers(void)
 
 static leat_status tick(void *arg)
 {
-    (*(int *)arg)++;
+    atomic_fetch_add((atomic_int *)arg, 1);
     return NULL;
 }
 
@@ -199,15 +200,16 @@ static void supervisor(void)
         leat_supervisor *sv = NULL;
         leat_session *s = NULL;
         int64_t step = -1;
-        int ticks = 0;
+        atomic_int ticks = 0;
         CHECK_OK(leat_supervisor_open(m.g, &sv, .logdir = dir, .save_model_secs = 0.05,
                                       .save_summaries_secs = 0.05));
         CHECK_OK(leat_supervisor_session(sv, "", &s));
         CHECK_OK(leat_supervisor_step(sv, &step));
         CHECK_INT(step > 0, k); /* the second goes on where a checkpoint was */
         CHECK_OK(leat_supervisor_loop(sv, 10, tick, &ticks));
-        double end = leat_now() + 0.3;
-        while (!leat_supervisor_should_stop(sv) && leat_now() < end) {
+        double end = leat_now() + 60;
+        while (!leat_supervisor_should_stop(sv) && leat_now() < end &&
+               (atomic_load(&ticks) <= 2 || files(".index") < 2)) {
             CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(m.train)));
             usleep(1000);
         }
@@ -215,7 +217,7 @@ static void supervisor(void)
         leat_supervisor_request_stop(sv, NULL);
         CHECK(leat_supervisor_wait_for_stop(sv, 1000));
         CHECK_OK(leat_supervisor_close(sv));
-        CHECK(ticks > 2);
+        CHECK(atomic_load(&ticks) > 2);
         CHECK(files(".index") >= 2);
         leat_graph_free(m.g);
     }
