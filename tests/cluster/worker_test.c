@@ -48,10 +48,16 @@ static void serve(call *c, const char *method, leat_strbuf *text)
     leat_strbuf_release(text);
 }
 
+static leat_peers *peers; /* of a cluster of one task */
+
 static leat_worker *start_worker(void)
 {
     leat_worker *w = NULL;
-    CHECK_OK(leat_worker_new("ps", 0, &(leat_server_options){0}, NULL, &w));
+    leat_cluster *c = leat_cluster_new();
+    CHECK_OK(leat_cluster_add(c, "ps", "127.0.0.1:1"));
+    CHECK_OK(leat_peers_new(c, NULL, &peers));
+    leat_cluster_free(c);
+    CHECK_OK(leat_worker_new("ps", 0, &(leat_server_options){0}, peers, &w));
     return w;
 }
 
@@ -61,7 +67,7 @@ static leat_worker *start_worker(void)
 static const char *register_graph(leat_worker *w)
 {
     leat_worker_session *session;
-    CHECK_OK(leat_worker_session_open(w, "session", false, &session));
+    CHECK_OK(leat_worker_session_open(w, "session", &(leat_worker_session_options){0}, &session));
     leat_graph *g = leat_graph_new();
     leat_scalar(g, LEAT_FLOAT, 1);
     Leat__RegisterGraphRequest q = LEAT__REGISTER_GRAPH_REQUEST__INIT;
@@ -110,6 +116,7 @@ static void freed_after_a_run(void)
     serve(&c, LEAT_METHOD_RUN_GRAPH, &o.text);
     pthread_join(c.thread, NULL);
     CHECK(atomic_load(&c.freed));
+    leat_peers_free(peers);
 }
 
 /* ---- RecvTensor ---- */
@@ -142,6 +149,7 @@ static void freed_after_a_tensor(void)
     call c = {.base = {&ops}, .worker = w, .replied = free_here};
     serve(&c, LEAT_METHOD_RECV_TENSOR, &o.text);
     CHECK(atomic_load(&c.freed));
+    leat_peers_free(peers);
 }
 
 int main(int argc, char **argv)
