@@ -219,8 +219,6 @@ void leat_channel_call(leat_channel *c, const char *method, leat_outgoing *reque
 
 int leat_transports_wait(leat_pool *p, leat_event *e, int64_t deadline_ns)
 {
-    if (!p)
-        return leat_event_wait(e, deadline_ns);
     for (int i = 0; leat_transports[i]; i++) {
         int set = leat_transports[i]->wait ? leat_transports[i]->wait(p, e, deadline_ns) : -1;
         if (set >= 0)

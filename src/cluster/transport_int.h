@@ -92,7 +92,8 @@ struct leat_transport {
     leat_status (*open)(const leat_link_target *to, leat_link **out);
     int (*port)(const leat_endpoint *e); /* of the one that is by_address; else optional */
     /* Optional: as leat_pool_wait, but reads what comes from peers meanwhile and works on it: a
-     * handler or a reply function may run in this thread. -1, at once: nothing comes this way. */
+     * handler or a reply function may run in this thread. p is NULL if the step has no nodes on
+     * this task. -1, at once: nothing comes this way. */
     int (*wait)(leat_pool *p, leat_event *e, int64_t deadline_ns);
 };
 

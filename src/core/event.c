@@ -31,16 +31,9 @@ bool leat_event_is_set(const leat_event *e)
     return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == SET;
 }
 
-static void spin(leat_event *e)
+static bool over(void *event)
 {
-    if (!leat_spin_begin())
-        return;
-    int64_t end = leat_now_ns() + LEAT_SPIN_NS;
-    do {
-        for (int i = 0; i < 32 && !leat_event_is_set(e); i++)
-            leat_spin_pause();
-    } while (!leat_event_is_set(e) && leat_spin_goes_on(end));
-    leat_spin_end();
+    return leat_event_is_set(event);
 }
 
 int32_t leat_event_sleep(leat_event *e)
@@ -76,6 +69,5 @@ int leat_event_wait(leat_event *e, int64_t deadline_ns)
     if (leat_event_is_set(e))
         return 1;
     leat_later_now();
-    spin(e);
-    return leat_event_park(e, deadline_ns);
+    return leat_spin(LEAT_SPIN_NS, over, e) || leat_event_park(e, deadline_ns);
 }

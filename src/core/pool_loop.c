@@ -8,7 +8,7 @@ static const double inline_ns = 10e3;     /* loops shorter than this run in the 
 static const double piece_ns = 4e3;       /* no piece shorter than this */
 static const int64_t wake_ns = 50 * 1000; /* waking sleepers pays from here */
 static const double slice_ns = 2e6;       /* between two looks at a loop's stop */
-enum { PIECES_A_THREAD = 4, SPIN_NS = 100 * 1000 };
+enum { PIECES_A_THREAD = 4 };
 static const unsigned waiting_bit = 1u << 31; /* in unfinished: the caller sleeps */
 
 static bool piece_take(loop *l, int32_t *piece)
@@ -74,22 +74,18 @@ bool leat_pool_loop_help(leat_pool *p)
     return helped;
 }
 
+static bool all_done(void *arg)
+{
+    const loop *l = arg;
+    return !atomic_load_explicit(&l->unfinished, memory_order_acquire);
+}
+
 /* Waits for the pieces that others have taken. */
 static void others_wait(loop *l)
 {
-    unsigned unfinished = atomic_load_explicit(&l->unfinished, memory_order_acquire);
-    if (unfinished && leat_cpu_count() > 1) {
-        int64_t end = leat_now_ns() + SPIN_NS;
-        do {
-            for (int i = 0; i < 32 && unfinished; i++) {
-                leat_spin_pause();
-                unfinished = atomic_load_explicit(&l->unfinished, memory_order_acquire);
-            }
-        } while (unfinished && leat_spin_goes_on(end));
-    }
-    if (!unfinished)
+    if (leat_spin(LEAT_SPIN_WORK_NS, all_done, l))
         return;
-    unfinished = atomic_fetch_or(&l->unfinished, waiting_bit) | waiting_bit;
+    unsigned unfinished = atomic_fetch_or(&l->unfinished, waiting_bit) | waiting_bit;
     while (unfinished != waiting_bit) {
         leat_futex_wait(&l->unfinished, unfinished, 0);
         unfinished = atomic_load_explicit(&l->unfinished, memory_order_acquire);

@@ -1,4 +1,4 @@
-/* spin.c -- the budget of spinning threads, and Linux's futex calls. */
+/* spin.c -- see spin.h. */
 #define _GNU_SOURCE
 #include "core/spin.h"
 
@@ -14,6 +14,16 @@
 
 #include "core/later.h"
 #include "core/threadpool.h"
+
+enum {
+    YIELD_NS = 1000,        /* about what sched_yield takes, if nobody wants the CPU */
+    LATE_NS = LEAT_SPIN_NS, /* a spin that took twice as long: somebody else ran meanwhile */
+    CROWDED_NS = 200 * 1000 * 1000, /* for so long, then it is tried again */
+    /* A late spin counts as much as two that are not: three in a row show that others want the CPU,
+     * and, where that was so a moment ago, a single one does. */
+    CROWD = 6,
+    CROWD_STILL = 4,
+};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int cpus = 1, threads = 1;
@@ -42,28 +52,76 @@ int leat_default_threads(void)
     return threads;
 }
 
-bool leat_spin_begin(void)
+/* ---- Spinning ---- */
+static void pause_cpu(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield" ::: "memory");
+#endif
+}
+
+static bool may_spin(void)
 {
     int most = leat_cpu_count() > 1 ? leat_cpu_count() : 0;
     if (atomic_load_explicit(&spinners, memory_order_relaxed) >= most)
         return false;
     if (atomic_fetch_add_explicit(&spinners, 1, memory_order_relaxed) < most)
         return true;
-    leat_spin_end();
+    atomic_fetch_sub_explicit(&spinners, 1, memory_order_relaxed);
     return false;
 }
 
-void leat_spin_end(void)
+/* *late_ns_out: by how much the spin ended later than it was to. */
+static bool spin(int64_t ns, bool (*over)(void *arg), void *arg, int64_t *late_ns_out)
 {
+    *late_ns_out = 0;
+    bool now = over(arg);
+    if (now || !may_spin())
+        return now;
+    int64_t at = leat_now_ns(), end = at + ns, yield = at + YIELD_NS;
+    while (!(now = over(arg)) && at < end) {
+        pause_cpu();
+        at = leat_now_ns();
+        if (at >= yield) {
+            sched_yield();
+            at = leat_now_ns();
+            yield = at + YIELD_NS;
+        }
+    }
     atomic_fetch_sub_explicit(&spinners, 1, memory_order_relaxed);
+    *late_ns_out = at - end;
+    return now;
 }
 
-bool leat_spin_goes_on(int64_t end_ns)
+bool leat_spin(int64_t ns, bool (*over)(void *arg), void *arg)
 {
-    sched_yield();
-    return leat_now_ns() < end_ns;
+    int64_t late_ns;
+    return spin(ns, over, arg, &late_ns);
 }
 
+bool leat_spin_crowded(const leat_spinner *s)
+{
+    return s->crowded_ns && leat_now_ns() < s->crowded_ns + CROWDED_NS;
+}
+
+bool leat_spin_for_peer(leat_spinner *s, bool (*over)(void *arg), void *arg)
+{
+    if (leat_spin_crowded(s))
+        return over(arg);
+    int64_t late_ns;
+    bool now = spin(LEAT_SPIN_NS, over, arg, &late_ns);
+    if (late_ns <= LATE_NS) {
+        s->late -= s->late > 0;
+    } else if ((s->late += 2) >= CROWD) {
+        s->late = CROWD_STILL;
+        s->crowded_ns = leat_now_ns();
+    }
+    return now;
+}
+
+/* ---- Parking ---- */
 bool leat_futex_wait(void *word, uint32_t value, int64_t deadline_ns)
 {
     leat_later_now();

@@ -15,8 +15,6 @@
 #include "core/pool_int.h"
 #include "core/spin.h"
 
-enum { SPIN_NS = 150 * 1000 };
-
 static __thread worker *self __attribute__((tls_model("initial-exec"))); /* NULL: no worker */
 
 void leat_job_push(job_queue *q, job j)
@@ -132,24 +130,17 @@ static bool job_take(worker *w, job *out)
     return found || job_steal(p, w->index + 1, out);
 }
 
-static bool work_waiting(leat_pool *p)
+static bool work_waiting(void *pool)
 {
+    leat_pool *p = pool;
     return atomic_load(&p->queued) > 0 || leat_pool_loop_waiting(p) || atomic_load(&p->stop);
 }
 
 static bool work_spin(leat_pool *p)
 {
-    bool found = false;
-    if (!leat_spin_begin())
-        return false;
     atomic_fetch_add(&p->spinners, 1);
-    int64_t end = leat_now_ns() + SPIN_NS;
-    do {
-        for (int i = 0; i < 32 && !(found = work_waiting(p)); i++)
-            leat_spin_pause();
-    } while (!found && leat_spin_goes_on(end));
+    bool found = leat_spin(LEAT_SPIN_WORK_NS, work_waiting, p);
     atomic_fetch_sub(&p->spinners, 1);
-    leat_spin_end();
     return found;
 }
 
@@ -283,19 +274,15 @@ void leat_pool_submit(leat_pool *p, void (*fn)(void *arg), void *arg)
     wake_for_jobs(p);
 }
 
-/* True if there is work or the event is set; false if it is time to sleep. */
-static bool wait_spin(leat_pool *p, const leat_event *e)
+typedef struct working_wait {
+    leat_pool *pool;
+    const leat_event *event;
+} working_wait;
+
+static bool wait_over(void *arg)
 {
-    bool found = false;
-    if (!leat_spin_begin())
-        return false;
-    int64_t end = leat_now_ns() + SPIN_NS;
-    do {
-        for (int i = 0; i < 32 && !(found = leat_event_is_set(e) || work_waiting(p)); i++)
-            leat_spin_pause();
-    } while (!found && leat_spin_goes_on(end));
-    leat_spin_end();
-    return found;
+    const working_wait *w = arg;
+    return leat_event_is_set(w->event) || work_waiting(w->pool);
 }
 
 int leat_pool_wait(leat_pool *p, leat_event *e, int64_t deadline_ns)
@@ -303,11 +290,12 @@ int leat_pool_wait(leat_pool *p, leat_event *e, int64_t deadline_ns)
     if (leat_event_is_set(e))
         return 1;
     leat_later_now();
+    working_wait w = {p, e};
     while (p && !leat_event_is_set(e) && !(deadline_ns && leat_now_ns() > deadline_ns)) {
         job j;
         if (job_steal(p, 0, &j))
             leat_pool_job_run(p, j);
-        else if (!leat_pool_loop_help(p) && !wait_spin(p, e))
+        else if (!leat_pool_loop_help(p) && !leat_spin(LEAT_SPIN_WORK_NS, wait_over, &w))
             break;
     }
     return leat_event_wait(e, deadline_ns);
@@ -315,7 +303,7 @@ int leat_pool_wait(leat_pool *p, leat_event *e, int64_t deadline_ns)
 
 int leat_pool_park(leat_pool *p, leat_event *e, int64_t deadline_ns)
 {
-    bool works = true;
+    bool works = p != NULL;
     leat_later_now();
     while (works && !leat_event_is_set(e) && !(deadline_ns && leat_now_ns() > deadline_ns)) {
         job j;

@@ -57,8 +57,8 @@ bool leat_event_is_set(const leat_event *e);
  * while the state is the value given; -1 if the event is set already. Awake again, it says so. */
 int32_t leat_event_sleep(leat_event *e);
 void leat_event_awake(leat_event *e);
-/* The same as leat_event_wait, but the thread works while it waits, on jobs and loops of p. Not for
- * callers that hold a lock. */
+/* The same as leat_event_wait, but the thread works while it waits, on jobs and loops of p, which
+ * may be NULL. Not for callers that hold a lock. */
 int leat_pool_wait(leat_pool *p, leat_event *e, int64_t deadline_ns);
 /* The same, but the thread sleeps as soon as there is no work: another process, which may want this
  * CPU, has to send something before the event is set. */

@@ -2,6 +2,9 @@
  * TCP; and callers that are slow, send wrong data, or never complete the handshake. */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 
 #include "cluster/address.h"
@@ -432,6 +435,44 @@ static void chosen_port(void)
     transport->stop(listener, in_ms(500));
 }
 
+/* ---- Settings of a TCP connection ---- */
+/* A connection to the loopback device, by a congestion control; false if that cannot be had. */
+static bool connect_by(const char *congestion, int fd[2])
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof a;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    fd[0] = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(bind(listener, (struct sockaddr *)&a, n) == 0 && listen(listener, 1) == 0 &&
+          getsockname(listener, (struct sockaddr *)&a, &n) == 0);
+    bool can = setsockopt(fd[0], IPPROTO_TCP, TCP_CONGESTION, congestion,
+                          (socklen_t)strlen(congestion)) == 0;
+    CHECK(connect(fd[0], (struct sockaddr *)&a, n) == 0);
+    fd[1] = accept(listener, NULL, NULL);
+    CHECK(fd[1] >= 0);
+    close(listener);
+    return can;
+}
+
+/* BBR is replaced between ends that are near each other; nothing else is. */
+static void congestion_control(void)
+{
+    const char *const before[] = {"bbr", "cubic", "reno"}, *const after[] = {"reno", "cubic",
+                                                                             "reno"};
+    for (int i = 0; i < 3; i++) {
+        int fd[2];
+        char name[17] = "";
+        socklen_t n = sizeof name - 1;
+        bool can = connect_by(before[i], fd);
+        leat_socket_set_up(fd[0], false);
+        CHECK(getsockopt(fd[0], IPPROTO_TCP, TCP_CONGESTION, name, &n) == 0);
+        if (can)
+            CHECK_STR(name, after[i]);
+        close(fd[0]);
+        close(fd[1]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     transport = &leat_transport_socket;
@@ -447,6 +488,7 @@ int main(int argc, char **argv)
             {"garbage", garbage}, {"half_frames", half_frames}, {"slow_reader", slow_reader},
             {"slow_network", slow_network}, {"unreachable", unreachable},
             {"opened_later", opened_later}, {"black_hole", black_hole}, {"replaced", replaced},
-            {"bad_offers", bad_offers}, {"chosen_port", chosen_port});
+            {"bad_offers", bad_offers}, {"chosen_port", chosen_port},
+            {"congestion_control", congestion_control});
     return argc > 1 ? local && tcp && rest : local || tcp || rest; /* one case is in one of them */
 }

@@ -243,25 +243,65 @@ static void event(void)
     CHECK(!leat_event_wait(&e, start + 2000000));
     CHECK(leat_now_ns() - start >= 2000000);
     CHECK(!leat_event_wait(&e, 1)); /* long past */
+    CHECK(!leat_pool_park(NULL, &e, 1));
     pthread_t t;
     pthread_create(&t, NULL, set_later, &e);
     CHECK(leat_event_wait(&e, 0));
     CHECK(leat_event_wait(&e, 1)); /* stays set */
+    CHECK(leat_pool_park(NULL, &e, 1));
     pthread_join(t, NULL);
     leat_event_init(&e);
     leat_event_set(&e);
     CHECK(leat_event_wait(&e, 0));
 }
 
+/* Spins within a spin, until one may not: that one looks only once. */
+static int nested_spins;
+static bool spin_within(void *looks)
+{
+    int within = 0;
+    if (++*(int *)looks == 1)
+        return false;
+    nested_spins++;
+    leat_spin(INT64_C(1000000000), spin_within, &within);
+    return true;
+}
+
 /* No more threads than there are CPUs may spin, none on a single one. */
 static void spin_budget(void)
 {
-    int n = 0;
-    while (n < 10000 && leat_spin_begin())
-        n++;
-    CHECK_INT(n, leat_cpu_count() > 1 ? leat_cpu_count() : 0);
-    for (int i = 0; i < n; i++)
-        leat_spin_end();
+    int looks = 0;
+    leat_spin(INT64_C(1000000000), spin_within, &looks);
+    CHECK_INT(nested_spins, leat_cpu_count() > 1 ? leat_cpu_count() : 0);
+    nested_spins = looks = 0; /* and all have ended */
+    leat_spin(INT64_C(1000000000), spin_within, &looks);
+    CHECK_INT(nested_spins, leat_cpu_count() > 1 ? leat_cpu_count() : 0);
+}
+
+static bool look_slowly(void *looks)
+{
+    ++*(int *)looks;
+    usleep(1000);
+    return false;
+}
+
+/* Whose spins end late, time and again, parks without them for a while. */
+static void spin_crowded(void)
+{
+    leat_spinner s = {0};
+    int looks = 0;
+    if (leat_cpu_count() == 1)
+        return;
+    for (int i = 0; i < 3; i++) {
+        CHECK(!leat_spin_crowded(&s));
+        CHECK(!leat_spin_for_peer(&s, look_slowly, &looks));
+    }
+    CHECK(leat_spin_crowded(&s));
+    looks = 0;
+    CHECK(!leat_spin_for_peer(&s, look_slowly, &looks));
+    CHECK_INT(looks, 1);
+    s.crowded_ns -= INT64_C(1000000000);
+    CHECK(!leat_spin_crowded(&s));
 }
 
 int main(int argc, char **argv)
@@ -270,5 +310,5 @@ int main(int argc, char **argv)
                {"after_sleep", after_sleep}, {"loop_covers", loop_covers},
                {"loop_stops", loop_stops}, {"loops_nest", loops_nest},
                {"loops_concurrent", loops_concurrent}, {"blocking", blocking}, {"event", event},
-               {"spin_budget", spin_budget});
+               {"spin_budget", spin_budget}, {"spin_crowded", spin_crowded});
 }

@@ -44,19 +44,18 @@ gpr_timespec leat_grpc_time(int64_t deadline_ns)
                           GPR_CLOCK_MONOTONIC};
 }
 
-/* Spins first, as all waits in Leat do, and then parks. */
+static bool take_event(void *event)
+{
+    grpc_event *e = event;
+    *e = grpc_completion_queue_next(queue, gpr_inf_past(GPR_CLOCK_MONOTONIC), NULL);
+    return e->type != GRPC_QUEUE_TIMEOUT;
+}
+
 static grpc_event next_event(void)
 {
-    grpc_event e = {.type = GRPC_QUEUE_TIMEOUT};
+    grpc_event e;
     int64_t until = leat_ping_check();
-    if (leat_spin_begin()) {
-        int64_t end = leat_now_ns() + LEAT_SPIN_NS;
-        do
-            e = grpc_completion_queue_next(queue, gpr_inf_past(GPR_CLOCK_MONOTONIC), NULL);
-        while (e.type == GRPC_QUEUE_TIMEOUT && leat_spin_goes_on(end));
-        leat_spin_end();
-    }
-    if (e.type == GRPC_QUEUE_TIMEOUT)
+    if (!leat_spin(LEAT_SPIN_NS, take_event, &e))
         e = grpc_completion_queue_next(queue, leat_grpc_time(until), NULL);
     return e;
 }

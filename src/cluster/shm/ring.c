@@ -13,14 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/spin.h"
-#include "core/threadpool.h"
-
-enum { HEADER = 4096, MAP_BYTES = HEADER + 2 * LEAT_RING_BYTES, SPIN_NS = 50 * 1000 };
-enum { LATE_NS = 50 * 1000, CROWDED_NS = 200 * 1000 * 1000 };
-/* A spin that ends late counts as much as two that do not: three in a row make a crowd, and where
- * there was one a single one does. */
-enum { CROWD = 6, CROWD_STILL = 4 };
+enum { HEADER = 4096, MAP_BYTES = HEADER + 2 * LEAT_RING_BYTES };
 _Static_assert(2 * sizeof(leat_ring_shared) <= HEADER, "both fit in front of the rings");
 
 static leat_status map_rings(leat_ring_pair *p, int fd, bool maker)
@@ -146,51 +139,31 @@ void leat_ring_tell_read(leat_ring *r)
     wake(&r->shared->waits);
 }
 
-static bool over(const leat_ring *r, int64_t (*look)(const leat_ring *r), const uint32_t *stop)
-{
-    return look(r) != 0 || __atomic_load_n(stop, __ATOMIC_SEQ_CST);
-}
-
-bool leat_ring_crowded(const leat_ring *r)
-{
-    return r->crowded_ns && leat_now_ns() < r->crowded_ns + CROWDED_NS;
-}
-
-/* Of a spin that was to end by then. */
-static void judge_spin(leat_ring *r, int64_t now, int64_t end)
-{
-    if (now <= end + LATE_NS) {
-        r->late -= r->late > 0;
-    } else if ((r->late += 2) >= CROWD) {
-        r->late = CROWD_STILL;
-        r->crowded_ns = now;
-    }
-}
-
 int leat_ring_cpu(const leat_ring *r)
 {
     return (int)__atomic_load_n(&r->shared->cpu, __ATOMIC_RELAXED) - 1;
 }
 
+typedef struct ring_wait {
+    const leat_ring *ring;
+    int64_t (*look)(const leat_ring *r); /* 0: there is nothing yet */
+    const uint32_t *stop;
+} ring_wait;
+
+static bool over(void *arg)
+{
+    const ring_wait *w = arg;
+    return w->look(w->ring) != 0 || __atomic_load_n(w->stop, __ATOMIC_SEQ_CST);
+}
+
 static void await(leat_ring *r, int64_t (*look)(const leat_ring *r), const uint32_t *stop,
                   uint32_t *word)
 {
-    if (over(r, look, stop))
+    ring_wait w = {r, look, stop};
+    if (leat_spin_for_peer(&r->spinner, over, &w))
         return;
-    if (!leat_ring_crowded(r) && leat_spin_begin()) {
-        int64_t end = leat_now_ns() + SPIN_NS;
-        bool now = false;
-        do {
-            for (int i = 0; i < 32 && !(now = over(r, look, stop)); i++)
-                leat_spin_pause();
-        } while (!now && leat_spin_goes_on(end));
-        leat_spin_end();
-        judge_spin(r, leat_now_ns(), end);
-        if (now)
-            return;
-    }
     __atomic_store_n(word, 1, __ATOMIC_SEQ_CST);
-    if (!over(r, look, stop))
+    if (!over(&w))
         syscall(SYS_futex, word, FUTEX_WAIT, 1, NULL, NULL, 0);
     __atomic_store_n(word, 0, __ATOMIC_SEQ_CST);
 }

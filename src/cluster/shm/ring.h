@@ -4,14 +4,16 @@
  *    other one of it. What the other one tells is checked: a ring can be filled with nonsense, but
  *    no index leads out of it.
  * 2. Bytes are copied out before they are looked at, so that they cannot change meanwhile.
- * 3. A process that waits spins briefly, then sleeps on a futex in the shared memory; the other one
- *    wakes it only if it sleeps.
+ * 3. A process that waits spins (core/spin.h), then sleeps on a futex in the shared memory; the
+ *    other one wakes it only if it sleeps.
  */
 #ifndef LEAT_CLUSTER_SHM_RING_H
 #define LEAT_CLUSTER_SHM_RING_H
 
 #include <leat/status.h>
 #include <stdbool.h>
+
+#include "core/spin.h"
 
 /* In shared memory, a cache line for each. */
 typedef struct leat_ring_shared {
@@ -26,9 +28,8 @@ typedef struct leat_ring_shared {
 typedef struct leat_ring {
     leat_ring_shared *shared;
     uint8_t *data;
-    uint64_t at;        /* our place: head of a writer, tail of a reader; published now and then */
-    int64_t crowded_ns; /* of a reader: since when its CPU has not been its own, or 0; */
-    int late;           /* and what speaks for that: see leat_ring_crowded */
+    uint64_t at; /* our place: head of a writer, tail of a reader; published now and then */
+    leat_spinner spinner; /* of the one that waits at this end */
 } leat_ring;
 
 enum { LEAT_RING_BYTES = 4 << 20 };
@@ -62,11 +63,7 @@ void leat_ring_tell_read(leat_ring *r);
  * leat_ring_wake then), or for no reason. */
 void leat_ring_await_bytes(leat_ring *r, const uint32_t *stop);
 void leat_ring_await_room(leat_ring *r, const uint32_t *stop);
-/* A reader spins before it sleeps, unless others want its CPU so much that it came back late from
- * that time and again, a moment ago. Where all CPUs are wanted, it is best on the one of the writer
- * (leat_ring_cpu; -1: unknown), who waits for what will be done. */
-bool leat_ring_crowded(const leat_ring *r);
-int leat_ring_cpu(const leat_ring *r);
+int leat_ring_cpu(const leat_ring *r); /* on which the writer was; -1: unknown */
 /* For a reader that sleeps at several rings: it is woken by a futex's wake at the word given, which
  * is 1 until then. After this it looks once more; awake again, it says so. */
 uint32_t *leat_ring_nap(leat_ring *r);

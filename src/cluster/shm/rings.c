@@ -75,7 +75,7 @@ static void await_bytes(leat_conn *c)
 {
     leat_ring *r = &of(c)->rings.in;
     leat_later_now();
-    if (leat_ring_crowded(r))
+    if (leat_spin_crowded(&r->spinner))
         leat_bind(leat_ring_cpu(r));
     else
         leat_unbind();

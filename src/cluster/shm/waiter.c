@@ -23,7 +23,7 @@
 #include "core/spin.h"
 #include "core/threadpool.h"
 
-enum { CONNS_MAX = 64, SPIN_NS = 300 * 1000, SINGLE_WAITS = 8, REST_TICKS = 7 };
+enum { CONNS_MAX = 64, SINGLE_WAITS = 8, REST_TICKS = 7 };
 
 static atomic_int waiting; /* threads that wait now */
 static atomic_int single;  /* waits in a row that nobody else's overlapped */
@@ -86,6 +86,7 @@ typedef struct waiter {
     leat_event *event;
     held_conn held[CONNS_MAX];
     int n, next; /* next: whose turn it is */
+    int news;    /* which of them has news; -1: none */
 } waiter;
 
 static void take_over(leat_conn *c, void *arg)
@@ -144,26 +145,11 @@ static int find_news(waiter *s)
     return -1;
 }
 
-static bool over(waiter *s, int *news)
+static bool over(void *arg)
 {
-    *news = find_news(s);
-    return *news >= 0 || leat_event_is_set(s->event);
-}
-
-static bool spin(waiter *s, int *news)
-{
-    bool now = over(s, news);
-    if (!now)
-        leat_later_now();
-    if (now || !leat_spin_begin())
-        return now;
-    int64_t end = leat_now_ns() + SPIN_NS;
-    do {
-        for (int i = 0; i < 32 && !(now = over(s, news)); i++)
-            leat_spin_pause();
-    } while (!now && leat_spin_goes_on(end));
-    leat_spin_end();
-    return now;
+    waiter *s = arg;
+    s->news = find_news(s);
+    return s->news >= 0 || leat_event_is_set(s->event);
 }
 
 static void sleep_at_all(waiter *s, int64_t deadline_ns)
@@ -194,11 +180,12 @@ static void read_while_waiting(waiter *s, int64_t deadline_ns)
     leat_later_begin();
     while (s->n && !leat_event_is_set(s->event) && atomic_load(&waiting) == 1 &&
            !(deadline_ns && leat_now_ns() > deadline_ns)) {
-        int news;
-        if (!spin(s, &news))
+        if (!over(s))
+            leat_later_now();
+        if (!leat_spin(LEAT_SPIN_WORK_NS, over, s))
             sleep_at_all(s, deadline_ns);
-        else if (news >= 0)
-            read_from(s, news);
+        else if (s->news >= 0)
+            read_from(s, s->news);
     }
     leat_later_end();
     give_back(s);
@@ -220,9 +207,11 @@ static void begin(leat_event *e, int64_t deadline_ns, int others)
     }
 }
 
+/* Without a pool the step has no nodes on this task, and its thread has nothing to run: it does not
+ * keep another one, which has, from reading. */
 int leat_shm_wait(leat_pool *p, leat_event *e, int64_t deadline_ns)
 {
-    if (!leat_rings_any())
+    if (!p || !leat_rings_any())
         return -1;
     atomic_fetch_add(&waits, 1);
     begin(e, deadline_ns, atomic_fetch_add(&waiting, 1));

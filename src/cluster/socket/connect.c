@@ -71,10 +71,11 @@ static int connect_to(const opening *o, const struct sockaddr *a, socklen_t n, i
     socklen_t size = sizeof error;
     if (fd < 0)
         return -1;
-    leat_socket_set_up(fd, a->sa_family == AF_UNIX);
     if (!connect(fd, a, n) || (errno == EINPROGRESS && await(o, fd, POLLOUT, deadline_ns) &&
-                               !getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) && !error))
+                               !getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) && !error)) {
+        leat_socket_set_up(fd, a->sa_family == AF_UNIX);
         return fd;
+    }
     close(fd);
     return -1;
 }

@@ -208,6 +208,20 @@ leat_stream *leat_socket_stream_new(int fd, leat_tls *tls)
     return &s->base;
 }
 
+/* BBR sends at a rate that it estimates, by timers: between machines that are near each other a
+ * message of some 100 KB comes later than it could, and costs more CPU time. Reno, which every
+ * system has and every user may choose, sends at once. Other algorithms stay. */
+static void choose_congestion_control(int fd)
+{
+    enum { NEAR_US = 1000 };
+    char name[16] = "";
+    socklen_t n = sizeof name - 1, n_info = sizeof(struct tcp_info);
+    struct tcp_info info = {0};
+    if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &n) == 0 && strcmp(name, "bbr") == 0 &&
+        getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n_info) == 0 && info.tcpi_rtt < NEAR_US)
+        (void)!setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
+}
+
 void leat_socket_set_up(int fd, bool local)
 {
     enum { LOCAL_BYTES = 4 << 20 };
@@ -221,6 +235,7 @@ void leat_socket_set_up(int fd, bool local)
     /* A peer that acknowledges nothing is given up after as long as one that answers no ping. */
     int idle = (int)(leat_ping_after_ns / 1000000000), interval = idle / 2 + 1, probes = 2,
         timeout_ms = (int)(2 * leat_ping_after_ns / 1000000);
+    choose_congestion_control(fd);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
