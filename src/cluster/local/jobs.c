@@ -44,21 +44,19 @@ static leat_local_job *take(void)
     return (leat_local_job *)j;
 }
 
+static bool any_queued(void *unused)
+{
+    return atomic_load_explicit(&jobs.queued, memory_order_relaxed) > 0;
+}
+
 static leat_local_job *take_or_spin(void)
 {
     pthread_mutex_lock(&jobs.lock);
     leat_local_job *j = take();
-    if (!j && leat_spin_begin()) {
+    if (!j) {
         jobs.spinning++;
         pthread_mutex_unlock(&jobs.lock);
-        int64_t end = leat_now_ns() + LEAT_SPIN_NS;
-        do {
-            for (int i = 0; i < 32 && !atomic_load_explicit(&jobs.queued, memory_order_relaxed);
-                 i++)
-                leat_spin_pause();
-        } while (!atomic_load_explicit(&jobs.queued, memory_order_relaxed) &&
-                 leat_spin_goes_on(end));
-        leat_spin_end();
+        leat_spin(LEAT_SPIN_NS, any_queued, NULL);
         pthread_mutex_lock(&jobs.lock);
         jobs.spinning--;
         j = take();
