@@ -12,6 +12,7 @@
 
 #include <leat/tensor.h>
 #include <protobuf-c/protobuf-c.h>
+#include <stdatomic.h>
 #include "core/strbuf.h"
 
 enum {
@@ -36,7 +37,8 @@ void leat_proto_free(void *message); /* one from leat_proto_unpack; NULL does no
  * message beyond leat_proto_pack_max bytes, RESOURCE_EXHAUSTED without memory for it. */
 leat_status leat_proto_pack(const void *message, leat_strbuf *out) LEAT_MUST_CHECK;
 
-extern size_t leat_proto_pack_max; /* LEAT_PROTO_MAX_SIZE; tests lower it */
+/* LEAT_PROTO_MAX_SIZE. Tests lower it while threads of servers pack messages. */
+extern atomic_size_t leat_proto_pack_max;
 
 /* The same, as memory that free() frees. */
 leat_status leat_proto_bytes(const void *message, void **bytes_out,

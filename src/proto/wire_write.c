@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t leat_proto_pack_max = LEAT_PROTO_MAX_SIZE;
+atomic_size_t leat_proto_pack_max = LEAT_PROTO_MAX_SIZE;
 
 typedef struct writer {
     /* NULL from where the message is beyond the limit or memory has run out: the bytes of the rest
@@ -19,6 +19,7 @@ typedef struct writer {
     uint8_t *buf;
     size_t size; /* of buf */
     size_t used; /* bytes of the message so far; the last `used` bytes of buf hold them */
+    size_t max;  /* leat_proto_pack_max when the message was begun */
 } writer;
 
 static void resize(writer *w, size_t size)
@@ -36,7 +37,7 @@ static void put(writer *w, const void *bytes, size_t n)
     if (w->buf && n > w->size - w->used)
         resize(w, w->size * 2 + n);
     w->used += n;
-    if (w->used > leat_proto_pack_max) {
+    if (w->used > w->max) {
         free(w->buf);
         w->buf = NULL;
     }
@@ -180,16 +181,18 @@ leat_status leat_proto_pack(const void *message, leat_strbuf *out)
 {
     enum { FIRST_SIZE = 1024 };
     const ProtobufCMessage *m = message;
-    writer w = {.buf = leat_xmalloc(FIRST_SIZE), .size = FIRST_SIZE};
+    writer w = {.buf = leat_xmalloc(FIRST_SIZE),
+                .size = FIRST_SIZE,
+                .max = atomic_load(&leat_proto_pack_max)};
     put_message(&w, m);
     if (w.buf)
         leat_strbuf_add(out, w.buf + w.size - w.used, w.used);
     bool written = w.buf;
     free(w.buf);
-    LEAT_REQUIRE(w.used <= leat_proto_pack_max, INVALID_ARGUMENT,
+    LEAT_REQUIRE(w.used <= w.max, INVALID_ARGUMENT,
                  "Cannot serialize protocol buffer of type %s as the serialized size (%zu bytes) "
                  "would be larger than the limit (%zu bytes)",
-                 leat_proto_name(m->descriptor).s, w.used, leat_proto_pack_max);
+                 leat_proto_name(m->descriptor).s, w.used, w.max);
     LEAT_REQUIRE(written, RESOURCE_EXHAUSTED, "No memory to serialize %zu bytes of type %s", w.used,
                  leat_proto_name(m->descriptor).s);
     return NULL;
