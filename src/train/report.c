@@ -113,6 +113,8 @@ leat_out leat_report_uninitialized_of_at(leat_loc at, leat_graph *g, const leat_
 
 leat_out leat_report_uninitialized_variables_at(leat_loc at, leat_graph *g)
 {
+    if (!LEAT_USABLE(GRAPH, g))
+        return (leat_out){0};
     int n_global, n_local;
     leat_out *global = leat_collection(g, LEAT_GLOBAL_VARIABLES, NULL, &n_global);
     leat_out *local = leat_collection(g, LEAT_LOCAL_VARIABLES, NULL, &n_local);
