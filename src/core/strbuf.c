@@ -1,6 +1,7 @@
 /* strbuf.c -- doubles its memory; always has room for the NUL. */
 #include "core/strbuf.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +15,13 @@ static bool reserve(leat_strbuf *b, size_t more)
         return false;
     if (more < b->cap - b->n)
         return true;
-    const size_t least = b->n + more + 1;
+    const bool overflows = more >= SIZE_MAX - b->n;
+    const size_t least = overflows ? SIZE_MAX : b->n + more + 1;
     size_t cap = b->cap ? b->cap * 2 : 64;
     if (cap < least)
         cap = least;
-    char *s = least > more ? realloc(b->s, cap) : NULL;
-    if (!s && least > more)
+    char *s = overflows ? NULL : realloc(b->s, cap);
+    if (!s && !overflows)
         s = realloc(b->s, cap = least);
     if (!s) {
         b->lacking = least;
