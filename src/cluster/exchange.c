@@ -55,16 +55,22 @@ static void x_expect(leat_rendezvous *r, leat_rendezvous_group *g)
     leat_exchange_fetch_group((leat_exchange *)r, g);
 }
 
+/* The table learns why before the calls are cancelled: a cancelled call aborts the table, too, with
+ * an error that hides the cause. */
 static void x_abort(leat_rendezvous *r, leat_status s)
 {
     leat_exchange *x = (leat_exchange *)r;
+    atomic_fetch_add(&x->refs, 1); /* receivers that the table calls may end the step */
     pthread_mutex_lock(&x->lock);
-    x->dropped = true;
+    x->dropped = true; /* no further call is made */
+    pthread_mutex_unlock(&x->lock);
+    x->table->ops->abort(x->table, s);
+    pthread_mutex_lock(&x->lock);
     for (leat_recv_call *a = x->recv_calls; a; a = a->next)
         if (a->call)
             leat_call_cancel(a->call);
     pthread_mutex_unlock(&x->lock);
-    x->table->ops->abort(x->table, s);
+    leat_exchange_unref(x);
 }
 
 static const leat_rendezvous_ops x_ops = {
