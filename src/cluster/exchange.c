@@ -13,8 +13,8 @@
 
 /* ---- As a rendezvous ---- */
 
-/* The device of this process whose name, followed by ';', begins the text; NULL: it is another
- * process's. */
+/* Returns the device of this process whose name, followed by ';', begins the text, or NULL if the
+ * device belongs to another process. */
 static const leat_device *own_device(const leat_exchanges *all, const char *text)
 {
     for (int i = 0; i < all->n_devices; i++) {
@@ -55,14 +55,14 @@ static void x_expect(leat_rendezvous *r, leat_rendezvous_group *g)
     leat_exchange_fetch_group((leat_exchange *)r, g);
 }
 
-/* The table learns why before the calls are cancelled: a cancelled call aborts the table, too, with
- * an error that hides the cause. */
+/* The table is aborted with the cause s before the calls are cancelled, because a cancelled call
+ * aborts the table, too, with an error that would hide the cause. */
 static void x_abort(leat_rendezvous *r, leat_status s)
 {
     leat_exchange *x = (leat_exchange *)r;
-    atomic_fetch_add(&x->refs, 1); /* receivers that the table calls may end the step */
+    atomic_fetch_add(&x->refs, 1); /* Receivers that the table calls may end the step. */
     pthread_mutex_lock(&x->lock);
-    x->dropped = true; /* no further call is made */
+    x->dropped = true; /* From here on no call is made. */
     pthread_mutex_unlock(&x->lock);
     x->table->ops->abort(x->table, s);
     pthread_mutex_lock(&x->lock);
@@ -209,8 +209,8 @@ static void take_now(void *arg, leat_status s, leat_tensor *t, bool dead)
     *(taken *)arg = (taken){t, s, true};
 }
 
-/* Called after the step: a tensor that is not there by now never comes, and the abort below makes
- * the rendezvous call take_now with an error. */
+/* Called after the step has ended: a tensor that is not in the table now never comes. The abort
+ * below makes the table call take_now with an error, so that the table keeps no pointer to k. */
 leat_status leat_exchange_take(leat_exchange *x, const char *key, leat_tensor **out)
 {
     taken k = {0};
@@ -245,15 +245,15 @@ void leat_exchange_drop_all(leat_exchanges *all, leat_status why)
 
 /* ---- Replies ---- */
 
-/* A call of RecvTensor or RecvTensors that waits for tensors of a step. */
+/* A RecvTensor or RecvTensors call of another process that waits for tensors of a step. */
 typedef struct serving {
     leat_server_call *call;
-    leat_exchange *x; /* a reference */
-    bool many;        /* the method is RecvTensors */
+    leat_exchange *x; /* A reference. */
+    bool many;        /* True for RecvTensors, false for RecvTensor. */
     int n;
-    atomic_int left; /* tensors that have not come, and one more until all receives were started */
-    pthread_mutex_t lock;
-    leat_status status; /* the first error */
+    atomic_int left; /* Tensors that are not there yet, plus 1 until `serve` has asked for all. */
+    pthread_mutex_t lock; /* Guards status. */
+    leat_status status;   /* The first error. */
     struct awaited {
         struct serving *s;
         leat_rendezvous_key key;
@@ -282,8 +282,9 @@ static leat_status put_many(leat_outgoing *o, const serving *s)
     return NULL;
 }
 
-/* The error for a reply that its caller cannot take names the node and the receiver, both from the
- * first key, "from;incarnation;to;edge_NUMBER_NODE;frame". */
+/* Fails if the reply is larger than the caller's transport allows. The error names the node and
+ * the receiving device, both from the first key, which has the form
+ * "from;incarnation;to;edge_NUMBER_NODE;frame". */
 static leat_status check_size(const serving *s, const leat_outgoing *o)
 {
     int64_t most = leat_server_call_max_reply(s->call);
@@ -316,8 +317,8 @@ static void serving_end(serving *s)
     if (!status)
         status = check_size(s, &o);
     for (int i = 0; i < s->n && !status; i++)
-        leat_exchange_close(s->x); /* the exchange keeps one tensor less for others */
-    leat_server_call_reply(s->call, status, &o); /* after this, x->all may be freed */
+        leat_exchange_close(s->x);               /* Decrements x->kept for tensor i. */
+    leat_server_call_reply(s->call, status, &o); /* From here on x->all may be freed. */
     for (int i = 0; i < s->n; i++)
         leat_tensor_unref(s->v[i].tensor);
     leat_exchange_unref(s->x);
@@ -338,8 +339,9 @@ static void came(void *arg, leat_status status, leat_tensor *t, bool dead)
     serving_end(a->s);
 }
 
-/* The task that called has gone, so the step cannot end well. If the step runs here, its master
- * knows the cause and cancels it with words about that; then nothing is done here. */
+/* Called when the connection to the calling task broke or the call was cancelled: the step cannot
+ * succeed any more. If the step runs in this process, its master cancels it with an error that
+ * names the cause, so this function does nothing. */
 static void caller_gone(void *arg)
 {
     leat_exchange *x = arg;
@@ -353,8 +355,9 @@ static void caller_gone(void *arg)
     leat_status_free(why);
 }
 
-/* A key begins with "device;incarnation;". The device must be one of this process, in this
- * incarnation: after a restart of the process the caller knows another one. */
+/* A key begins with "device;incarnation;", where the incarnation has 16 hexadecimal digits. The
+ * device must be one of this process, with its current incarnation: a caller that learned of the
+ * device before this process was restarted has an older one. */
 static leat_status check_key(const leat_exchanges *all, const char *key)
 {
     const char *semi = strchr(key, ';');
@@ -414,7 +417,7 @@ static void decode_and_serve(leat_exchanges *all, leat_server_call *a, const lea
         leat_server_call_reply(a, s, &(leat_outgoing){0});
     } else {
         serve(all, a, q.step_id, keys->v, keys->n, many);
-        keys->n = 0; /* the texts belong to the exchange now */
+        keys->n = 0; /* The exchange owns the texts now. */
     }
     leat_recv_tensor_request_release(&q);
 }

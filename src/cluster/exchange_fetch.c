@@ -18,8 +18,10 @@ static leat_recv_call *recv_call_new(leat_exchange *x)
     return a;
 }
 
-/* The log may have been turned on after the request: masters do not wait for the reply to that.
- * sent_at: when the sender began, if it said so; the time before that was waiting. */
+/* Whether the log is on is checked when the tensor arrives, because a master does not wait for the
+ * reply to its Logging request before it starts the step. sent_at: when the sender began to send,
+ * in microseconds, 0 if its reply does not say; the logged transfer begins then, since the call
+ * only waited before. */
 static void log_tensor(const leat_recv_call *a, const char *key, const leat_tensor *t,
                        int64_t sent_at)
 {
@@ -40,7 +42,7 @@ static void recv_call_free(leat_recv_call *a)
     free(a);
 }
 
-/* Off the list, so that nobody cancels it any more. */
+/* Takes the call off the exchange's list, so that x_abort does not cancel it any more. */
 static void delist(leat_recv_call *a)
 {
     leat_exchange *x = a->x;
@@ -55,7 +57,8 @@ static void delist(leat_recv_call *a)
     pthread_mutex_unlock(&x->lock);
 }
 
-/* Under the lock, a call that is made is seen by whoever drops the exchange, or is not made. */
+/* Makes the call unless the exchange was dropped. The lock is held while the call is made, so that
+ * x_abort, which sets `dropped` under the same lock, cancels every call that was made. */
 static void call(leat_recv_call *a, leat_peer *peer, const char *method, leat_outgoing *o,
                  leat_reply_fn fn)
 {
@@ -75,7 +78,8 @@ static void call(leat_recv_call *a, leat_peer *peer, const char *method, leat_ou
     }
 }
 
-/* An error of a step on another task names that task, whose device, or whose own name, is given. */
+/* Adds the name of the task that sent the error to its message, unless the message has the name.
+ * device: the name of that task or of one of its devices. */
 static leat_status from_task(leat_status s, const char *device)
 {
     const char *end = strstr(device, "/device:");

@@ -13,36 +13,37 @@ struct leat_exchange {
     leat_exchanges *all;
     int64_t step;
     atomic_int refs;
-    leat_rendezvous *table; /* where the two sides meet in this process */
-    pthread_mutex_t lock;   /* guards what follows; calls are cancelled under it */
+    leat_rendezvous *table; /* Where senders and receivers of this process meet. */
+    pthread_mutex_t lock;   /* Guards what follows; held while calls are started and cancelled. */
     struct leat_recv_call *recv_calls;
     bool dropped;
-    atomic_bool claimed; /* the step runs here */
-    atomic_int kept;     /* tensors that others have not taken, and one until it is closed */
-    char **texts;        /* keys that other processes requested */
+    atomic_bool claimed; /* The step runs in this process. */
+    /* Tensors that other processes have not fetched, plus 1 until leat_exchange_close. */
+    atomic_int kept;
+    char **texts; /* The keys of leat_exchange_put and _take, and of served requests. */
     int n_texts, cap_texts;
 };
 
 struct leat_exchanges {
-    const char *task; /* for messages */
+    const char *task; /* The name of this process in error messages. */
     leat_device *const *devices;
-    size_t *name_sizes; /* of the devices' names */
+    size_t *name_sizes; /* The lengths of the devices' names. */
     int n_devices;
     leat_peers *peers;
-    leat_rpc_log log;     /* of what was fetched */
-    pthread_mutex_t lock; /* guards by_step; before an exchange's */
-    struct leat_map *by_step;
+    leat_rpc_log log;         /* Tensors fetched from other processes. */
+    pthread_mutex_t lock;     /* Guards by_step; taken before an exchange's lock. */
+    struct leat_map *by_step; /* The step's id (int64_t) -> leat_exchange. */
 };
 
-/* A call of RecvTensor or RecvTensors under way. */
+/* A RecvTensor or RecvTensors call of this process that has no reply yet. */
 typedef struct leat_recv_call {
-    leat_exchange *x; /* a reference */
+    leat_exchange *x; /* A reference. */
     leat_call *call;
     struct leat_recv_call *next, *prev;
-    int64_t requested_at;         /* leat_rpc_log_now */
-    char *key;                    /* of a single tensor */
-    leat_rendezvous_group *group; /* a reference; or a single tensor: */
-    leat_recv_fn fn;
+    int64_t requested_at;         /* By leat_rpc_log_now. */
+    char *key;                    /* RecvTensor only. */
+    leat_rendezvous_group *group; /* RecvTensors only: a reference. */
+    leat_recv_fn fn;              /* RecvTensor only: called with the tensor. */
     void *arg;
 } leat_recv_call;
 

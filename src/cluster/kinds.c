@@ -1,4 +1,5 @@
-/* kinds.c -- the kinds of sessions that are opened by target. */
+/* kinds.c -- the kinds of sessions that are chosen by the prefix of leat_session_options.target. A
+ * "grpc://" target that is a server of this process is driven in place, without calls to it. */
 #include "cluster/remote.h"
 #include "cluster/server.h"
 #include "runtime/session_int.h"

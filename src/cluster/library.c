@@ -23,6 +23,6 @@ void leat_library_keep_openssl(void *library)
     enum { NO_ATEXIT = 0x80000 }; /* OPENSSL_INIT_NO_ATEXIT */
     int (*init)(uint64_t options, const void *settings);
     *(void **)&init = dlsym(library, "OPENSSL_init_crypto");
-    if (init) /* BoringSSL, with which gRPC may also be built, frees nothing at exit. */
+    if (init) /* NULL for BoringSSL, which gRPC may use instead and which frees nothing at exit. */
         init(NO_ATEXIT, NULL);
 }

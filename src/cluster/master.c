@@ -1,6 +1,6 @@
-/* master.c -- opening a session over several tasks: who is there, which devices they have, a
- * session on each. The other tasks of the session open their own view of it, to call functions over
- * several tasks. */
+/* master.c -- opens a session over several tasks: gets the devices of all tasks (GetStatus), then
+ * opens a session on each (CreateWorkerSession). A task on which another task's master opened the
+ * session joins it (leat_master_join), to call functions that have nodes on several tasks. */
 #include "cluster/master.h"
 
 #include <stdio.h>
@@ -51,7 +51,7 @@ const leat_far_ops leat_tasks_ops = {
     .free = tasks_free,
 };
 
-/* The session has this device, or a device of this task. */
+/* name: of a device or a task. True if the session has the device, or a device of the task. */
 static bool is_known(const leat_master_options *m, const char *name)
 {
     size_t n = strlen(name);
@@ -61,7 +61,8 @@ static bool is_known(const leat_master_options *m, const char *name)
     return !m->n_known;
 }
 
-/* A filter names devices of the tasks that may be used. name: of a task, or of its device. */
+/* *out: whether the session may use a task. A device filter selects the tasks of the devices that
+ * it names; its device type and index are ignored. name: of the task, or of one of its devices. */
 static leat_status passes_filters(const leat_master_options *m, const char *name, bool *out)
 {
     leat_device_name task, filter;
@@ -91,8 +92,8 @@ static leat_status choose_peers(leat_tasks *t, const leat_master_options *m, lea
     return NULL;
 }
 
-/* The client wants this device: it limits the number of devices of a kind. The first device of a
- * task stays, since every task needs one. */
+/* True if the client's limits on the number of devices of a kind allow device d. The first CPU of a
+ * task is always allowed, since every task needs one. */
 static bool within_counts(const leat_master_options *m, const leat_device_name *d)
 {
     for (int i = 0; i < m->n_counts; i++)
@@ -102,7 +103,7 @@ static bool within_counts(const leat_master_options *m, const leat_device_name *
     return true;
 }
 
-/* process: 0 for this one. */
+/* Takes d. process is 0 for this process, else 1 plus the index of the peer in t->peers. */
 static void add_device(leat_tasks *t, const leat_master_options *m, Leat__DeviceAttributes *d,
                        bool is_leat, int process)
 {
@@ -110,7 +111,7 @@ static void add_device(leat_tasks *t, const leat_master_options *m, Leat__Device
         .name = d->name, .incarnation = d->incarnation, .together = is_leat, .process = process};
     leat_status s = leat_device_name_parse(d->name, &x.parsed);
     x.priority = leat_device_priority(x.parsed.type);
-    /* XLA's devices are of no use to us. */
+    /* TensorFlow lists an XLA_CPU device, on which only XLA places nodes. */
     if (s || strcmp(d->device_type, "XLA_CPU") == 0 || !within_counts(m, &x.parsed) ||
         !is_known(m, d->name)) {
         leat_status_free(s);
@@ -161,7 +162,7 @@ static leat_status take_devices(leat_tasks *t, const leat_master_options *m, lea
         leat_peer_use_status(q->peer, r->leat, q->middle_ns);
     for (size_t i = 0; i < r->n_device_attributes && !s; i++) {
         Leat__DeviceAttributes *d = r->device_attributes[i];
-        bool pass = true; /* the task of a peer that has one task does, or it would not be called */
+        bool pass = true; /* choose_peers has checked peers with one task. */
         if (q->peer->n_tasks > 1)
             s = passes_filters(m, d->name, &pass);
         if (!s && pass)
@@ -176,15 +177,15 @@ static leat_status take_devices(leat_tasks *t, const leat_master_options *m, lea
     return s;
 }
 
-/* Gets the status of all peers, and with it their devices. With `all`, waits for each of them until
- * the deadline; otherwise peers that do not answer are left out. */
+/* Gets the devices of all peers by GetStatus. If `all` is true, a peer that does not reply by the
+ * deadline is an error; otherwise such peers are left out. */
 static leat_status find_devices(leat_tasks *t, const leat_master_options *m, int64_t deadline,
                                 bool all)
 {
     leat_pending_call *q = leat_new_array(leat_pending_call, t->n_peers + 1);
     for (int i = 0; i < t->n_peers; i++) {
         q[i].peer = t->peers[i];
-        atomic_store(&q[i].peer->status_requested, true); /* by the calls below */
+        atomic_store(&q[i].peer->status_requested, true); /* By leat_call_many below. */
     }
     leat_status s = leat_call_many(q, t->n_peers, LEAT_METHOD_GET_STATUS, "CreateSession", deadline,
                                    all, m->cancellation);
@@ -228,7 +229,7 @@ static leat_tasks *tasks_new(leat_worker *w, const leat_master_options *m)
     leat_far_init(&t->base, &leat_tasks_ops);
     t->worker = w;
     snprintf(t->handle, sizeof(t->handle), "%s", m->handle);
-    /* Steps of one session that different tasks begin have different ids. */
+    /* The task's name is part of the hash, because tasks that have joined begin steps, too. */
     const char *task = leat_worker_task(w);
     t->first_id = leat_hash(task, strlen(task), leat_hash(m->handle, strlen(m->handle), 1));
     int n;

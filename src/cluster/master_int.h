@@ -9,16 +9,16 @@ typedef struct leat_tasks {
     leat_far base;
     leat_worker *worker;
     char handle[80];
-    /* In this process, the worker's; NULL: this process did not open the session. */
+    /* The session on this process's worker; NULL if another process opened the session. */
     leat_worker_session *session;
-    leat_peer **peers; /* the other processes of the session */
+    leat_peer **peers; /* The other processes of the session. */
     int n_peers;
-    bool open; /* sessions were opened on the other processes */
-    Leat__DeviceAttributes **devices;
-    int n_own; /* of devices: this process's */
-    leat_target *targets;
-    uint64_t first_id;
-    atomic_ullong steps;
+    bool open;                        /* CreateWorkerSession was sent to the peers. */
+    Leat__DeviceAttributes **devices; /* base.n of them: the devices of all processes. */
+    int n_own;                        /* The first n_own of devices are this process's. */
+    leat_target *targets;             /* base.n of them, in the order of devices. */
+    uint64_t first_id;                /* The id of the first step. */
+    atomic_ullong steps;              /* Number of steps that were begun. */
 } leat_tasks;
 
 extern const leat_far_ops leat_tasks_ops;

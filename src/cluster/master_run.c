@@ -1,4 +1,5 @@
-/* master_run.c -- parts of plans on other tasks: registered once, started in each step. */
+/* master_run.c -- the parts of plans on other tasks: registered once (RegisterGraph), started in
+ * each step (RunGraph). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 struct leat_far_part {
     leat_tasks *tasks;
     leat_peer *peer;
-    char *handle; /* of the registered graph */
+    char *handle; /* Of the registered graph; chosen by the peer. */
 };
 
 /* One part in one step. */
@@ -25,8 +26,8 @@ typedef struct far_run {
     leat_step *step;
     leat_call *call;
     leat_cancel cancel;
-    pthread_mutex_t lock; /* guards call; held while the call is started */
-    atomic_bool ended;
+    pthread_mutex_t lock; /* Guards call; held while the call is started. */
+    atomic_bool ended;    /* The reply was read. */
 } far_run;
 
 struct leat_far_step {
@@ -34,7 +35,7 @@ struct leat_far_step {
     uint64_t id;
     leat_exchange *exchange;
     int64_t begin_ns;
-    far_run *runs; /* of the parts that were started */
+    far_run *runs; /* One for each part that was started. */
     int n_runs;
 };
 
@@ -77,7 +78,7 @@ leat_status leat_tasks_part_new(leat_far *f, const leat_target *device, const le
                  "Nodes cannot be placed on %s any more: the session is closed", device->name);
     leat_far_part *p = leat_new(leat_far_part);
     p->tasks = t;
-    p->peer = t->peers[device->process - 1]; /* 0 is this process */
+    p->peer = t->peers[device->process - 1]; /* Process 0 is this process. */
     leat_status s = register_graph(p, g, deadline_ns, cancellation);
     if (s)
         leat_tasks_part_free(p);
@@ -147,15 +148,15 @@ static void run_answered(void *arg, leat_status s, const leat_incoming *in)
 {
     far_run *r = arg;
     leat_step *step = r->step;
-    pthread_mutex_lock(&r->lock); /* run_start has done with it */
-    r->call = NULL;               /* and is not cancelled from here on */
+    pthread_mutex_lock(&r->lock); /* Waits until run_start has left its critical section. */
+    r->call = NULL;               /* From here on cancel_run does nothing. */
     pthread_mutex_unlock(&r->lock);
     leat_step_off_cancel(step, &r->cancel);
     if (!s)
         s = read_answer(r, in);
     atomic_store(&r->ended, true);
     leat_step_fail(step, s);
-    leat_step_part_ended(step); /* r may be gone after this */
+    leat_step_part_ended(step); /* After this call r may be freed. */
 }
 
 static void put_request(const leat_far_part *p, const leat_step *step, leat_outgoing *o)
@@ -198,7 +199,7 @@ leat_far_step *leat_tasks_step_new(leat_far *f, uint64_t *id_out, leat_rendezvou
     leat_far_step *x = leat_new(leat_far_step);
     x->tasks = t;
     x->begin_ns = leat_now_ns();
-    /* As TensorFlow's: 56 bits, as good as random, never 0. */
+    /* As in TensorFlow, ids have 56 bits, look random and are never 0. */
     x->id = (t->first_id + atomic_fetch_add(&t->steps, 1) * UINT64_C(0x9e3779b97f4a7c15)) &
             UINT64_C(0xffffffffffffff);
     x->id += !x->id;
@@ -249,7 +250,7 @@ void leat_tasks_step_free(leat_far_step *x, bool failed)
         leat_peer *peer = x->runs[i].part->peer;
         pthread_mutex_destroy(&x->runs[i].lock);
         if (!failed && peer->is_leat)
-            continue; /* it forgets the step by itself */
+            continue; /* A Leat worker frees the exchange of a step that succeeded by itself. */
         Leat__CleanupGraphRequest q = LEAT__CLEANUP_GRAPH_REQUEST__INIT;
         q.step_id = (int64_t)x->id;
         leat_peer_notify(peer, LEAT_METHOD_CLEANUP_GRAPH, &q);

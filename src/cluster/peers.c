@@ -20,12 +20,12 @@ struct leat_peers {
     leat_peer *v;
     int n;
     leat_map by_name;
-    leat_offers offers;  /* this task's own */
-    uint32_t transports; /* that may be used */
+    leat_offers offers;  /* Of this process. */
+    uint32_t transports; /* The mask of leat_peers_use_transports. */
 };
 
-/* The peer at that address; NULL: none yet. Servers that are to choose a free port are different
- * ones. */
+/* Returns the peer that was added for that address, or NULL. Tasks with port 0 (any free port)
+ * never share a server, so an address with port 0 has no peer yet. */
 static leat_peer *at_address(leat_peers *p, const char *address)
 {
     const char *port = strrchr(address, ':');
@@ -169,12 +169,13 @@ static void got_status(void *arg, leat_status s, const leat_incoming *in)
     if (!s)
         leat_peer_use_status(p, r->leat, 0);
     else
-        atomic_store(&p->status_requested, false); /* the next call requests it again */
+        atomic_store(&p->status_requested, false); /* The next call requests the status again. */
     leat_status_free(s);
     leat_proto_free(r);
 }
 
-/* Once beside the first call; later, while a link is broken, every REQUEST_AGAIN_NS. */
+/* Requests the status with the first call; later, while the best link is broken, at most every
+ * REQUEST_AGAIN_NS. */
 static void request_status(leat_peer *p)
 {
     static const int64_t REQUEST_AGAIN_NS = INT64_C(5000000000);

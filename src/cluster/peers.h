@@ -1,9 +1,10 @@
-/* peers.h -- the processes of the cluster as this one reaches them: one for each address, which
- * serves all tasks that the cluster has there.
+/* peers.h -- the processes of the cluster and the channels to them. A peer is the process at one
+ * address; it serves all tasks that the cluster has at that address.
  *
- * The first call to a process requests its status, at the same time: another one of Leat's offers
- * the transports that it listens on, and calls go by the best of them from then on. When that link
- * breaks, calls go by gRPC, and the status is requested again from time to time.
+ * Together with the first call to a peer, its status is requested (GetStatus). The status of a Leat
+ * process has offers of the transports that it listens on; once it has arrived, calls use the best
+ * of these transports. When that link breaks, calls use gRPC, and every few seconds the status is
+ * requested again.
  */
 #ifndef LEAT_CLUSTER_PEERS_H
 #define LEAT_CLUSTER_PEERS_H
@@ -22,42 +23,45 @@ typedef struct leat_task {
 } leat_task;
 typedef struct leat_peer {
     leat_peers *all;
-    const char *name, *address; /* name: that of its first task */
-    leat_task **tasks;          /* that it serves */
+    const char *name, *address; /* name is that of the peer's first task. */
+    leat_task **tasks;          /* The tasks that the peer serves. */
     int n_tasks;
     leat_channel *channel;
     atomic_bool status_requested;
-    _Atomic int64_t status_ns; /* CLOCK_MONOTONIC when it was requested last */
-    /* What its status told. */
-    atomic_bool is_leat;
-    _Atomic int64_t clock_ahead_ns; /* of our clock, against its; 0 where it does not say */
+    _Atomic int64_t status_ns; /* When the status was last requested (CLOCK_MONOTONIC); 0: never. */
+    atomic_bool is_leat;       /* The peer's status has the part that only Leat sends. */
+    /* This process's CLOCK_REALTIME minus the peer's; 0 while it is not known. */
+    _Atomic int64_t clock_ahead_ns;
 } leat_peer;
 
-/* Opens channels, which connect when they are used. Copies what it is given. */
+/* Opens channels, which connect when they are first used. Copies c. Borrows security,
+ * which must outlive the leat_peers. */
 leat_status leat_peers_new(const leat_cluster *c, const leat_security *security,
                            leat_peers **out) LEAT_MUST_CHECK;
 void leat_peers_free(leat_peers *p);
 int leat_peers_count(const leat_peers *p);
 leat_peer *leat_peers_at(leat_peers *p, int i);
-/* The one that serves a task, by the task's name or that of one of its devices; NULL if there is no
- * such task. */
+/* Returns the peer that serves a task, NULL if the cluster has no such task. device is the name of
+ * the task or of one of its devices. */
 leat_peer *leat_peers_find(leat_peers *p, const char *device);
-/* The part of this task's status that is Leat's own; what it points to is borrowed from p. */
+/* The part of this process's status that only Leat sends. The bytes of the offers are borrowed from
+ * the leat_peers. */
 typedef struct leat_self {
     Leat__LeatPeer message;
     Leat__LeatOffer offers[LEAT_TRANSPORTS_MAX], *offer_list[LEAT_TRANSPORTS_MAX];
 } leat_self;
 void leat_peers_self(leat_peers *p, leat_self *self);
-/* By which transports this task can be reached; to be filled in before anybody can call it. */
+/* The offers of the transports that this process listens on. Borrowed from p. leat_listen fills
+ * them in before the first call can arrive. */
 leat_offers *leat_peers_offers(leat_peers *p);
-/* A set of bits: by which transports peers may be reached; all, until this is called. Before the
- * first call. */
+/* Sets which transports calls to peers may use: bit i of mask stands for transport i. Until this is
+ * called, all may be used. To be called before the first leat_peer_call. */
 void leat_peers_use_transports(leat_peers *p, uint32_t mask);
-/* Takes note of a task's status (NULL: it is not Leat's), which was made when our clock was at
- * wall_ns (0: not known), and opens the best link that it offers; may wait for seconds if a task of
- * this machine hangs. */
+/* Records the status of a peer and opens the best link that it offers. said is NULL for a process
+ * that is not Leat's. wall_ns is this process's CLOCK_REALTIME when the peer made the status, 0 if
+ * that is not known. May wait for seconds if a process on this machine does not react. */
 void leat_peer_use_status(leat_peer *p, const Leat__LeatPeer *said, int64_t wall_ns);
-/* As leat_channel_call. */
+/* The same as leat_channel_call, and requests the peer's status where it is needed. */
 void leat_peer_call(leat_peer *p, const char *method, leat_outgoing *request,
                     const leat_call_options *options, leat_reply_fn fn, void *arg,
                     leat_call **call_out);

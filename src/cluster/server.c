@@ -1,8 +1,9 @@
-/* server.c -- what serves a task, and all other tasks that the cluster has at the same address: a
- * listener, and behind it worker and master.
+/* server.c -- a server serves a task, and all other tasks that the cluster has at the same address.
+ * It has a listener, a worker and a master.
  *
- * A server ends by itself when its job is done (leat_server_join): when every task of the other
- * jobs has said that it is done, as tasks do when their servers are stopped, or has gone for good.
+ * leat_server_join returns when the server is not needed any more: when every process with a task
+ * of another job has called Done, as servers do when they are stopped, or has not replied for
+ * GONE_SECONDS.
  */
 #include "cluster/server.h"
 
@@ -33,11 +34,11 @@ struct leat_server {
     leat_worker *worker;
     leat_service *service;
     leat_listener *listener;
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* Guards stopping, stopped and done. */
     pthread_cond_t changed;
-    bool stopping, stopped;
-    bool *done; /* by peer: it has said so, or is gone */
-    leat_server *next;
+    bool stopping, stopped; /* leat_server_stop has begun, has ended. */
+    bool *done;             /* One for each peer: the peer has called Done, or is lost. */
+    leat_server *next;      /* In `servers`, guarded by servers.lock. */
 };
 
 /* The servers of this process. */
@@ -65,7 +66,7 @@ static void delist(leat_server *s)
     pthread_mutex_unlock(&servers.lock);
 }
 
-/* ---- Who is done ---- */
+/* ---- Which peers are done ---- */
 
 enum { GONE_SECONDS = 60, PROBE_SECONDS = 5, SAY_SECONDS = 2 };
 
@@ -90,7 +91,7 @@ static leat_status peer_done(leat_server *s, const leat_incoming *in)
     return NULL;
 }
 
-/* A process with a task of another job. */
+/* True for a process, other than this one, with a task of another job. */
 static bool of_other_job(const leat_server *s, const leat_peer *p)
 {
     bool other = false;
@@ -99,7 +100,8 @@ static bool of_other_job(const leat_server *s, const leat_peer *p)
     return other && p != leat_peers_find(s->peers, leat_worker_task(s->worker));
 }
 
-/* Tells the tasks of other jobs, and waits a moment for them to hear it. */
+/* Calls Done on the Leat processes with tasks of other jobs, and waits for their replies for at
+ * most SAY_SECONDS. */
 static void say_done(leat_server *s)
 {
     int n = 0;
@@ -110,18 +112,19 @@ static void say_done(leat_server *s)
     for (int i = 0; i < leat_peers_count(s->peers) && !status; i++) {
         leat_peer *p = leat_peers_at(s->peers, i);
         if (!of_other_job(s, p) || !p->is_leat)
-            continue; /* TensorFlow's tasks never end */
+            continue; /* TensorFlow's servers have no method Done. */
         q[n].peer = p;
         status = leat_put_fields(&q[n++].request.text, LEAT_METHOD_DONE, &request);
     }
     if (!status)
         status = leat_call_many(q, n, LEAT_METHOD_DONE, "Done",
                                 leat_now_ns() + INT64_C(1000000000) * SAY_SECONDS, false, NULL);
-    leat_status_free(status); /* who is not there need not know */
+    leat_status_free(status); /* A process that is not reachable need not know. */
     leat_pending_calls_free(q, n);
 }
 
-/* How many tasks of other jobs are not done; none of them, if nobody is. */
+/* Returns how many processes with tasks of other jobs are not done. *some_done: whether at least
+ * one is. Called with the lock held. */
 static int left(const leat_server *s, bool *some_done)
 {
     int n = 0;
@@ -134,8 +137,9 @@ static int left(const leat_server *s, bool *some_done)
     return n;
 }
 
-/* Some are done: those that have not answered for a minute will not come back. Takes and gives the
- * lock. */
+/* Called when at least one process is done: marks as done the processes that have not replied to
+ * GetStatus for GONE_SECONDS. silent_since has, for each peer, the time of the last reply, or of
+ * the first try. The lock is held on entry and on return, and released in between. */
 static void probe(leat_server *s, int64_t *silent_since)
 {
     pthread_mutex_unlock(&s->lock);
@@ -336,7 +340,7 @@ void leat_server_free(leat_server *s)
         return;
     leat_server_stop(s, 0);
     leat_service_free(s->service);
-    leat_peers_free(s->peers); /* calls under way end, and with them what waits in the worker */
+    leat_peers_free(s->peers); /* Ends the calls that steps of the worker still wait for. */
     leat_worker_free(s->worker);
     leat_cluster_free(s->cluster);
     free(s->done);
@@ -345,7 +349,7 @@ void leat_server_free(leat_server *s)
     leat_object_free(&s->object);
 }
 
-/* ---- Sessions of this process ---- */
+/* ---- Sessions whose target is a server of this process ---- */
 
 leat_status leat_server_session(leat_graph *g, const leat_session_options *o, leat_session **out)
 {

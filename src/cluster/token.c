@@ -9,8 +9,9 @@
 
 #include "cluster/transport.h"
 
-/* A file that every user of the machine may read keeps no secret. Pipes and devices are not
- * checked: their modes say nothing about who has written what comes out of them. */
+/* Fails for a file that every user of the machine may read or write, or that its group may write.
+ * Pipes and devices are not checked, because their modes do not say where the bytes read from them
+ * come from. */
 static leat_status check_mode(const char *file, int fd)
 {
     struct stat st;
@@ -42,7 +43,7 @@ static leat_status read_file(const char *file, char *token, size_t size, size_t 
 
 leat_status leat_token_read(const char *file, char token_out[LEAT_TOKEN_SIZE])
 {
-    char text[LEAT_TOKEN_SIZE + 2]; /* a token as long as may be, and the end of its line */
+    char text[LEAT_TOKEN_SIZE + 2]; /* The longest token, and "\r\n". */
     size_t n = 0;
     if (!file) {
         const char *token = getenv("LEAT_TOKEN");

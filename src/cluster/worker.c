@@ -15,7 +15,7 @@
 #include "graph/graphdef.h"
 #include "proto/wire.h"
 
-/* Those of this task, and of all others that the cluster has at the same address. */
+/* Opens the devices of the task and of all other tasks that the cluster has at its address. */
 static leat_status open_devices(const char *job, int task, const leat_server_options *o,
                                 const leat_peer *self, leat_devices *out)
 {
@@ -138,8 +138,9 @@ leat_status leat_worker_find_graph(leat_worker *w, const char *handle, leat_regi
     return NULL;
 }
 
-/* The graphs of TensorFlow's masters differ in two things: tensors in host memory have _HostSend
- * and _HostRecv, and no attribute says which received tensors may be dead. */
+/* A graph from a TensorFlow master differs from one from a Leat master in two ways. Tensors in host
+ * memory have _HostSend and _HostRecv instead of _Send and _Recv: adapt_graph renames them. No
+ * attribute says which received tensors may be dead: expect_dead marks all of them. */
 static void adapt_graph(Leat__GraphDef *def)
 {
     for (size_t i = 0; i < def->n_node; i++) {
@@ -157,7 +158,7 @@ static void expect_dead(leat_graph *g)
                                &(leat_attr){.name = "_may_be_dead", .kind = LEAT_ARG_BOOL, .i = 1});
 }
 
-/* Nodes of the graph call functions, which may have nodes on other tasks. */
+/* True if nodes of the graph call functions. The functions may have nodes on other tasks. */
 static bool calls_functions(const leat_graph *g)
 {
     for (int i = 0; i < g->n_nodes; i++)
@@ -166,7 +167,7 @@ static bool calls_functions(const leat_graph *g)
     return false;
 }
 
-/* Takes the session's reference. */
+/* Takes the caller's reference to s. */
 static leat_status add_graph(leat_worker *w, leat_worker_session *s, Leat__GraphDef *def,
                              bool from_leat, bool no_optimization, char handle_out[24])
 {
@@ -344,8 +345,8 @@ static void logging(leat_worker *w, leat_server_call *a, const leat_incoming *in
     leat_status s = LEAT_REQUEST(logging_request, in, &q);
     if (!s && q->enable_rpc_logging)
         leat_rpc_log_turn(log, true);
-    /* Masters before disable_rpc_logging turned the log off with a request that has neither flag.
-     */
+    /* Versions of TensorFlow without disable_rpc_logging turn the log off with a request that has
+     * neither flag and fetches nothing. */
     if (!s && (q->disable_rpc_logging || (!q->enable_rpc_logging && !q->n_fetch_step_id)))
         leat_rpc_log_turn(log, false);
     for (size_t i = 0; !s && i < q->n_fetch_step_id; i++)

@@ -1,5 +1,5 @@
-/* worker_int.h -- a worker from the inside: worker_session.c keeps sessions, worker.c
- * graphs, worker_run.c runs them. */
+/* worker_int.h -- a worker from the inside: worker_session.c keeps sessions, worker.c keeps
+ * registered graphs, worker_run.c runs their steps. */
 #ifndef LEAT_CLUSTER_WORKER_INT_H
 #define LEAT_CLUSTER_WORKER_INT_H
 
@@ -11,54 +11,58 @@
 struct leat_worker_session {
     atomic_int refs;
     char *handle;
-    leat_device **devices; /* the worker's, as this session has them */
+    leat_device **devices; /* The worker's devices, with the resources that this session sees. */
     int n_devices;
-    struct leat_registered *graphs; /* linked; guarded by the worker's lock */
-    char **known;                   /* devices of the session on all tasks, as its master told */
+    struct leat_registered *graphs; /* Linked by next; guarded by the worker's lock. */
+    char **known; /* Names of the session's devices on all tasks, from its master. */
     int n_known;
-    pthread_mutex_t far_lock; /* guards what follows, and is held while the other tasks are asked */
-    leat_far *far;            /* the other tasks; NULL until a graph calls functions */
-    bool joined;              /* far is closed with this session, and not by the master here */
+    pthread_mutex_t far_lock; /* Guards far and joined; held during leat_master_join. */
+    leat_far *far;            /* The other tasks; NULL until a graph calls functions. */
+    /* far is from leat_master_join, so closing this session closes it. Otherwise the master in this
+     * process closes it. */
+    bool joined;
 };
 
 /* A graph that a master registered. */
 typedef struct leat_registered {
     atomic_int refs;
     char handle[24];
-    leat_worker_session *session; /* a reference */
+    leat_worker_session *session; /* A reference. */
     leat_plan *plan;
-    struct leat_registered *next;
+    struct leat_registered *next; /* In session->graphs. */
 } leat_registered;
 
 struct leat_worker {
-    char task[128]; /* that the server was started for */
+    char task[128]; /* The task that the server was started for. */
     leat_devices devices;
     leat_peers *peers;
     leat_exchanges *exchanges;
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* Guards what follows. */
     leat_map sessions;    /* handle -> leat_worker_session */
     leat_map graphs;      /* handle -> leat_registered */
     uint64_t next_handle;
-    struct leat_running *running; /* steps, linked */
-    int runs;                     /* calls of RunGraph that use the worker, if only to end */
-    pthread_cond_t no_runs;       /* `runs` has become 0 */
+    struct leat_running *running; /* Steps under way, linked by next and prev. */
+    int runs;                     /* RunGraph calls that may still use the worker. */
+    pthread_cond_t no_runs;       /* Signalled when runs becomes 0. */
     bool stopping;
 };
 
 void leat_registered_unref(leat_registered *r);
-/* ABORTED, in TensorFlow's words, if it is not there: the task has started anew. Shares. */
+/* Shares the session. ABORTED, with TensorFlow's message, if there is none: then this process was
+ * probably restarted. leat_worker_find_graph below does the same for graphs. */
 leat_status leat_worker_find_session(leat_worker *w, const char *handle,
                                      leat_worker_session **out) LEAT_MUST_CHECK;
 void leat_worker_session_unref(leat_worker_session *s);
-/* The other tasks of the session; found out on the first call, which waits for them. Borrowed from
- * the session. */
+/* *out: the other tasks of the session, borrowed from it. The first call gets their devices, and
+ * waits for their replies. */
 leat_status leat_worker_session_far(leat_worker *w, leat_worker_session *s,
                                     leat_far **out) LEAT_MUST_CHECK;
 leat_status leat_worker_find_graph(leat_worker *w, const char *handle,
                                    leat_registered **out) LEAT_MUST_CHECK;
 void leat_worker_run_graph(leat_worker *w, leat_server_call *a, const leat_incoming *in);
-/* Returns when no call of RunGraph uses the worker any more. A listener that has stopped has waited
- * for replies only, and a run frees what it holds after its reply. */
+/* Returns when no RunGraph call uses the worker any more. It is not enough that the listener has
+ * stopped, because the listener waits only for replies, and RunGraph frees its step after its
+ * reply. */
 void leat_worker_await_runs(leat_worker *w);
 
 #endif

@@ -11,17 +11,20 @@
 #include "runtime/callable.h"
 #include "runtime/session_int.h"
 
-/* A step under way. References: the run's own, and that of leat_worker_stop while it fails it. */
+/* A RunGraph call and its step. One reference belongs to the call; leat_worker_stop holds another
+ * while it fails the step. */
 typedef struct leat_running {
-    leat_step *step; /* NULL until it is about to start */
+    leat_step *step; /* NULL until the request was checked. */
     leat_trace *trace;
     atomic_int refs;
     leat_worker *worker;
-    leat_registered *graph; /* a reference */
-    leat_exchange *exchange;
+    leat_registered *graph;  /* A reference. */
+    leat_exchange *exchange; /* A reference. */
     leat_server_call *call;
-    bool master_gone; /* set by the function of that name; read when the reply has been sent */
-    struct leat_running *next, *prev;
+    /* The call was cancelled or the master's connection broke. Set by the function master_gone,
+     * which does not run after the reply; read after the reply. */
+    bool master_gone;
+    struct leat_running *next, *prev; /* In worker->running, guarded by worker->lock. */
     leat_run_graph_request request;
 } leat_running;
 
@@ -45,7 +48,7 @@ static void running_unref(leat_running *r)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* ---- The answer ---- */
+/* ---- The reply ---- */
 
 static leat_status put_stats(leat_running *r, leat_outgoing *o)
 {
@@ -105,7 +108,7 @@ static void answer(leat_running *r, leat_status s)
     leat_server_call_reply(r->call, s, &o);
 }
 
-/* The master will not clean up: it has gone. */
+/* Drops the exchange, because a master that has gone does not send CleanupGraph. */
 static void forget(leat_running *r)
 {
     int64_t id = r->request.step_id;
@@ -114,9 +117,9 @@ static void forget(leat_running *r)
     leat_status_free(why);
 }
 
-/* All parts of the step on this task have ended. The exchange of a step that failed, or that a
- * TensorFlow master runs, is found until the master cleans up: a task that asks for a tensor after
- * the failure gets the error, too. */
+/* Called when all parts of the step in this process have ended. The exchange of a step that failed,
+ * or that a TensorFlow master drives, is kept until the master sends CleanupGraph, so that a task
+ * that requests a tensor after the failure gets the step's error. */
 static void run_ended(void *arg)
 {
     leat_running *r = arg;
@@ -132,7 +135,7 @@ static void run_ended(void *arg)
     pthread_mutex_unlock(&w->lock);
     if (!s && r->request.leat)
         leat_exchange_close(r->exchange);
-    answer(r, s); /* after this, master_gone does not run any more */
+    answer(r, s); /* After the reply, the function master_gone does not run any more. */
     if (r->master_gone)
         forget(r);
     running_unref(r);

@@ -1,5 +1,5 @@
-/* worker_session.c -- the sessions of masters on a task: its devices as they have them, and the
- * other tasks of the session. */
+/* worker_session.c -- the sessions that masters opened on this worker. A session has its own view
+ * of the worker's devices, and knows the other tasks of the session. */
 #include <stdlib.h>
 
 #include "cluster/master.h"

@@ -4,8 +4,8 @@
 
 #include <sched.h>
 
-static __thread cpu_set_t free_set; /* of a bound thread */
-static __thread int bound_to;       /* the CPU, plus 1; 0: it is not bound */
+static __thread cpu_set_t free_set; /* The CPUs of a bound thread before it was bound. */
+static __thread int bound_to;       /* The CPU plus 1; 0: the thread is not bound. */
 
 void leat_unbind(void)
 {

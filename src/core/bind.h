@@ -1,13 +1,13 @@
-/* bind.h -- a thread that stays on one CPU for some time, as those that read shared memory do
- * (cluster/shm/rings.c). Threads that it starts would stay there, too, for ever: what such a thread
- * may come to that starts one, or lets gRPC start one, calls leat_unbind first. */
+/* bind.h -- binds a thread to one CPU for some time, as is done with threads that read shared
+ * memory (cluster/shm/rings.c). A new thread inherits the CPUs of the thread that starts it, so
+ * code that starts a thread, or that lets gRPC start one, calls leat_unbind first. */
 #ifndef LEAT_CORE_BIND_H
 #define LEAT_CORE_BIND_H
 
 #include <stdbool.h>
 
-/* Moves this thread to the CPU, if it may run there. */
+/* Binds the calling thread to the CPU, if the thread may run on it; otherwise does nothing. */
 void leat_bind(int cpu);
-void leat_unbind(void); /* lets it run where it was free to run before */
+void leat_unbind(void); /* Lets the calling thread run on the CPUs that it had before. */
 
 #endif

@@ -3,18 +3,18 @@
 
 #include <stddef.h>
 
-enum { MOST = 16, PATIENCE = 8 };
+enum { MOST = 16, PATIENCE = 8 }; /* Different wake-ups; how often the same one is delayed. */
 
-/* Of this thread. */
+/* What this thread has delayed. */
 static __thread struct {
     struct {
         void (*fn)(void *arg);
         void *arg;
-        int again; /* how often the same was put off */
+        int again; /* How often the same wake-up was requested again. */
     } wakes[MOST];
-    int n_wakes, wake_depth, job_depth; /* depths: begun and not ended */
-    leat_later_job *first, *last;
-    const void *only;
+    int n_wakes, wake_depth, job_depth; /* Depths: nested begin calls that have no end yet. */
+    leat_later_job *first, *last;       /* Delayed jobs, linked by next. */
+    const void *only;                   /* The step of leat_later_only. */
 } later;
 
 /* ---- Wake-ups ---- */
@@ -58,7 +58,7 @@ bool leat_later_put(void (*fn)(void *arg), void *arg, bool *again_out)
 
 /* ---- Jobs ---- */
 
-/* Takes the first ones, as many as have the same function. */
+/* Takes the first job off the list, with all jobs right behind it that have the same function. */
 static leat_later_job *take_jobs(void)
 {
     leat_later_job *list = later.first, *end = list;

@@ -1,20 +1,22 @@
-/* later.h -- what a thread does later: work that it puts off while it has more to do at once.
+/* later.h -- work that a thread delays while it has more urgent work to do.
  *
- * There are two kinds. A wake-up of another thread or process is put off because that one might
- * take the CPU, only to find half of what it waits for. A job, which goes on where a kernel waited,
- * is put off so that the thread that brings what the kernel waited for runs it, and no second
- * thread is woken for that.
+ * There are two kinds of delayed work. A wake-up of another thread or process is delayed because
+ * the woken thread might take this thread's CPU and find only half of what it waits for. A job
+ * continues a kernel that waited. It is delayed so that the thread that brings the kernel's input
+ * runs the job itself, and no second thread is woken for it.
  *
- * 1. Wake-ups are put off between leat_later_begin and leat_later_end, jobs between
+ * 1. Wake-ups are delayed between leat_later_begin and leat_later_end, jobs between
  *    leat_later_jobs_begin and leat_later_jobs_end. Both pairs may be nested; the outermost end
- *    does what was put off. Outside of them nothing is: the caller wakes at once, or hands the job
- *    to a pool.
- * 2. Before it does what may take long, the thread calls leat_later_now: wake-ups are done, and
- *    jobs go to their pools. leat_event_wait, leat_pool_wait and leat_futex_wait do so; whoever
- *    blocks otherwise, or runs an expensive kernel, has to.
+ *    does the delayed work. Outside of these pairs a thread delays nothing: wake-ups are done at
+ *    once, and jobs are handed to a pool.
+ * 2. Before a thread blocks or does anything else that may take long, it calls leat_later_now,
+ *    which does the wake-ups and hands the jobs to their pools. leat_event_wait, leat_pool_wait and
+ *    leat_futex_wait call it. Code that blocks in another way, or runs an expensive kernel, has to
+ *    call it.
  * 3. A thread that waits for one step (leat_later_only) runs no jobs of other steps, which might
- *    keep it from going on when its own has ended.
- * 4. Whoever ends a pair holds no lock, and does not mind that a job takes long.
+ *    still keep it busy when its own step has ended.
+ * 4. The caller of leat_later_end or leat_later_jobs_end holds no lock, and may be delayed by jobs
+ *    that take long.
  */
 #ifndef LEAT_CORE_LATER_H
 #define LEAT_CORE_LATER_H
@@ -23,25 +25,30 @@
 
 void leat_later_begin(void);
 void leat_later_end(void);
-void leat_later_now(void); /* does what was put off, and goes on putting off */
-/* A wake-up: fn(arg). False if the thread puts nothing off, or has put off too much, or this too
- * often: do it now. True: it will be done; *again_out says whether the same was put off before,
- * and is done once. */
+/* Does the delayed wake-ups and hands delayed jobs to their pools. Does not end the begin/end
+ * pairs: later work is delayed as before. */
+void leat_later_now(void);
+/* Delays a wake-up, fn(arg). Returns false if the caller has to do the wake-up now, because the
+ * thread delays nothing, has delayed too many wake-ups, or has delayed this one too often. True:
+ * the wake-up will be done. *again_out says whether the same wake-up was delayed already; it is
+ * done only once. */
 bool leat_later_put(void (*fn)(void *arg), void *arg, bool *again_out);
 
-/* A job, part of what it goes on with. */
+/* A delayed job; a member of the struct that describes the waiting kernel. */
 typedef struct leat_later_job {
     struct leat_later_job *next;
-    void (*run)(struct leat_later_job *list); /* in this thread: all that have this function */
-    void (*submit)(struct leat_later_job *j); /* to a thread of its pool */
+    /* Runs, in the calling thread, a list of jobs that all have this function. */
+    void (*run)(struct leat_later_job *list);
+    void (*submit)(struct leat_later_job *j); /* Hands the job to its pool. */
 } leat_later_job;
 void leat_later_jobs_begin(void);
 void leat_later_jobs_end(void);
-/* Puts j off, or submits it where jobs are not put off. */
+/* Delays j, or submits it at once if the thread does not delay jobs. */
 void leat_later_job_add(leat_later_job *j);
 
-/* From now on this thread waits for this step, and runs no others' jobs; NULL: it runs all. */
+/* From now on the calling thread runs only jobs of this step; NULL: jobs of all steps. */
 void leat_later_only(const void *step);
-bool leat_later_may_run(const void *step); /* in this thread */
+/* Whether the calling thread may run jobs of this step. */
+bool leat_later_may_run(const void *step);
 
 #endif

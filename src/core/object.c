@@ -7,7 +7,7 @@
 
 #include "core/alloc.h"
 
-enum { KIND = 0xffff }; /* the part of a magic number that is the kind */
+enum { KIND = 0xffff }; /* The bits of a magic number that are the kind. */
 
 static const struct {
     const char *name, *end;
@@ -17,9 +17,9 @@ static const struct {
 #undef X
 };
 
-/* The objects that were freed last. */
+/* The last N_FREED objects that were freed. Their memory is kept. */
 #ifdef LEAT_CHECK_HANDLES
-enum { N_FREED = 65536 }; /* tensors and statuses are among them */
+enum { N_FREED = 65536 }; /* More, because tensors and statuses are checked, too. */
 #else
 enum { N_FREED = 256 };
 #endif

@@ -1,15 +1,16 @@
-/* object.h -- checks of the objects that users hold and free: graphs, sessions, optimizers ...
+/* object.h -- checks of the objects that users of the API hold and free: graphs, sessions ...
  *
- * The first member of such a struct is a leat_object, which says what it is and whether it lives.
- * The memory of an object that was freed is kept until some hundred others have been freed, so that
- * a use after that is reported instead of undefined. Tensors are checked only if Leat was built
- * with LEAT_CHECK_HANDLES, because kernels share and drop them all the time. */
+ * The first member of such a struct is a leat_object, which holds the kind of the object and
+ * whether it was freed. The memory of a freed object is kept until some hundred other objects have
+ * been freed, so that a use of the freed object is reported instead of being undefined behaviour.
+ * Tensors and statuses are checked only if Leat was built with LEAT_CHECK_HANDLES, because kernels
+ * share and drop tensors all the time. */
 #ifndef LEAT_CORE_OBJECT_H
 #define LEAT_CORE_OBJECT_H
 
 #include <leat/status.h>
 
-/* X(KIND, what messages call it, what is done to it at its end) */
+/* X(KIND, the name in error messages, the word for its end) */
 #define LEAT_OBJECTS(X)                                                                            \
     X(GRAPH, "graph", "freed")                                                                     \
     X(SESSION, "session", "closed")                                                                \
@@ -42,31 +43,33 @@ typedef enum leat_object_kind {
 } leat_object_kind;
 
 typedef struct leat_object {
-    uint32_t magic; /* of its kind; another one once it was freed */
+    uint32_t magic; /* LEAT_OBJECT_ALIVE or LEAT_OBJECT_FREED, plus the kind. */
 } leat_object;
 
-enum { LEAT_OBJECT_ALIVE = 0x1ea70000, LEAT_OBJECT_FREED = 0x1eaf0000 }; /* plus the kind */
+enum { LEAT_OBJECT_ALIVE = 0x1ea70000, LEAT_OBJECT_FREED = 0x1eaf0000 };
 
 void leat_object_init(leat_object *o, leat_object_kind kind);
-/* Marks the object as freed; its memory, which is from malloc, is freed later. */
+/* Marks the object as freed. Its memory, which must be from malloc, is freed later. */
 void leat_object_free(leat_object *o);
 static inline bool leat_object_alive(const void *p, leat_object_kind kind)
 {
     return p && ((const leat_object *)p)->magic == LEAT_OBJECT_ALIVE + (uint32_t)kind;
 }
-/* OK if p is a living object of this kind; else an error that names the function of the API. */
+/* OK if p is an object of this kind that was not freed; else an error. function is the function of
+ * the API that the error names. */
 leat_status leat_object_check(const void *p, leat_object_kind kind,
                               const char *function) LEAT_MUST_CHECK;
-/* Writes that error to standard error, for functions that return no status. Gives false. */
+/* Writes the error of leat_object_check to standard error, for functions that return no status.
+ * Returns false. */
 bool leat_object_report(const void *p, leat_object_kind kind, const char *function);
 
-/* LEAT_CHECK(SESSION, s), in a function of the API that returns a status. */
+/* For functions of the API that return a status: LEAT_CHECK(SESSION, s); */
 #define LEAT_CHECK(kind, p) LEAT_TRY(leat_object_check(p, LEAT_OBJECT_##kind, __func__))
-/* In a function that returns none: if (!LEAT_USABLE(SESSION, s)) return; */
+/* For functions of the API that return no status: if (!LEAT_USABLE(SESSION, s)) return; */
 #define LEAT_USABLE(kind, p)                                                                       \
     (leat_object_alive(p, LEAT_OBJECT_##kind) ||                                                   \
      leat_object_report(p, LEAT_OBJECT_##kind, __func__))
-/* A zeroed struct of this type, whose first member is a leat_object. */
+/* Allocates a zeroed struct of this type, whose first member must be a leat_object. */
 #define leat_new_object(type, kind) ((type *)leat_object_new(sizeof(type), LEAT_OBJECT_##kind))
 void *leat_object_new(size_t size, leat_object_kind kind);
 

@@ -1,5 +1,5 @@
-/* pool_blocking.c -- jobs that may block have threads of their own, one for each that is not done,
- * so that they never keep a worker. Idle ones end after some seconds. */
+/* pool_blocking.c -- threads for jobs that may block: one for each such job that is not done, so
+ * that blocked jobs never occupy a worker. A thread that is idle for IDLE_S seconds ends. */
 #include <stdlib.h>
 
 #include "core/alloc.h"
@@ -36,7 +36,8 @@ static void *blocking_main(void *arg)
     return NULL;
 }
 
-/* Joins threads that have ended, or all of them. The lock is held, and let go while joining. */
+/* Joins the threads that have ended, or all of them. blocking_lock is held on entry and on return,
+ * and released during each pthread_join. */
 static void join(leat_pool *p, bool all)
 {
     for (blocking_thread **at = &p->blocking_threads; *at;) {
@@ -50,7 +51,7 @@ static void join(leat_pool *p, bool all)
         pthread_join(t->thread, NULL);
         free(t);
         pthread_mutex_lock(&p->blocking_lock);
-        at = &p->blocking_threads; /* others may have changed the list */
+        at = &p->blocking_threads; /* The list may have changed without the lock. */
     }
 }
 
@@ -70,7 +71,7 @@ void leat_pool_submit_blocking(leat_pool *p, void (*fn)(void *arg), void *arg)
         if (leat_pool_thread_start(&t->thread, blocking_main, t) == 0) {
             t->next = p->blocking_threads;
             p->blocking_threads = t;
-        } else { /* no more threads: those that are there come to it, or the caller */
+        } else { /* No thread could be started: an existing one, or the caller, runs the job. */
             free(t);
             here = !p->blocking_threads && leat_job_pop_oldest(&p->blocking_jobs, &j);
         }

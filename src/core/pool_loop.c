@@ -1,15 +1,17 @@
-/* pool_loop.c -- leat_pool_for: a loop's description is put where spinning workers look, and its
- * pieces are taken by counting down. The caller takes pieces too, and waits only for pieces that
- * others have taken. Where the pieces lie depends on n, unit_ns and the pool's size alone. */
+/* pool_loop.c -- leat_pool_for: the caller writes the description of its loop to a slot that
+ * spinning workers read, and threads take pieces of the loop by decrementing `left`. The caller
+ * takes pieces, too, and then waits only for the pieces that other threads have taken. The bounds
+ * of the pieces depend on n, unit_ns and the pool's size alone. If no slot is free, the caller runs
+ * the loop alone, not cut into pieces. */
 #include "core/pool_int.h"
 #include "core/spin.h"
 
-static const double inline_ns = 10e3;     /* loops shorter than this run in the caller */
-static const double piece_ns = 4e3;       /* no piece shorter than this */
-static const int64_t wake_ns = 50 * 1000; /* waking sleepers pays from here */
-static const double slice_ns = 2e6;       /* between two looks at a loop's stop */
+static const double inline_ns = 10e3;     /* Loops shorter than this run in the caller. */
+static const double piece_ns = 4e3;       /* No piece is shorter than this. */
+static const int64_t wake_ns = 50 * 1000; /* For this much work, sleeping workers are woken. */
+static const double slice_ns = 2e6;       /* The time between two calls of a loop's stop. */
 enum { PIECES_A_THREAD = 4 };
-static const unsigned waiting_bit = 1u << 31; /* in unfinished: the caller sleeps */
+static const unsigned waiting_bit = 1u << 31; /* In loop.unfinished: the caller is parked. */
 
 static bool piece_take(loop *l, int32_t *piece)
 {
@@ -23,7 +25,7 @@ static bool piece_take(loop *l, int32_t *piece)
     return true;
 }
 
-/* Calls fn on [begin, end), slice by slice, until stop says that the rest is not wanted. */
+/* Calls fn on [begin, end), slice by slice, until stop returns true. */
 static void slices_run(const loop *l, int64_t begin, int64_t end)
 {
     if (!l->stop) {
@@ -37,7 +39,7 @@ static void slices_run(const loop *l, int64_t begin, int64_t end)
     }
 }
 
-/* Works on pieces until none is left; gives how many it did. */
+/* Works on pieces until none is left; returns how many it did. */
 static unsigned pieces_run(loop *l)
 {
     unsigned done = 0;
@@ -80,7 +82,7 @@ static bool all_done(void *arg)
     return !atomic_load_explicit(&l->unfinished, memory_order_acquire);
 }
 
-/* Waits for the pieces that others have taken. */
+/* Waits for the pieces that other threads have taken. */
 static void others_wait(loop *l)
 {
     if (leat_spin(LEAT_SPIN_WORK_NS, all_done, l))
@@ -104,7 +106,8 @@ static loop *loop_claim(leat_pool *p)
     return NULL;
 }
 
-/* Short loops are for those who spin; but much work in short loops is worth waking others. */
+/* A short loop is left to the spinning workers. But once loops that lacked workers add up to
+ * wake_ns of work, sleeping workers are woken. */
 static void sleepers_wake(leat_pool *p, int32_t pieces, double total_ns)
 {
     int wanted = pieces - 1 - atomic_load(&p->spinners);
@@ -117,7 +120,8 @@ static void sleepers_wake(leat_pool *p, int32_t pieces, double total_ns)
     leat_pool_wake(p, wanted);
 }
 
-/* How many units a piece has: 16 at a time where there are many, for vectors and cache lines. */
+/* Returns how many units a piece has: a multiple of 16 where it has 64 or more, so that pieces
+ * begin at vectors and cache lines. */
 static int64_t chunk_size(const leat_pool *p, int64_t n, double total_ns)
 {
     double most = (double)(p->size + 1) * PIECES_A_THREAD;
@@ -130,7 +134,7 @@ static int64_t chunk_size(const leat_pool *p, int64_t n, double total_ns)
     return chunk > 0 ? chunk : 1;
 }
 
-/* Slices begin at multiples of 16 units, as pieces do. */
+/* Returns how many units a slice has: a multiple of 16 where it has 64 or more, as with pieces. */
 static int64_t slice_size(double unit_ns)
 {
     const double units = slice_ns / (unit_ns > 0.001 ? unit_ns : 0.001);

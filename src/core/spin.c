@@ -16,11 +16,12 @@
 #include "core/threadpool.h"
 
 enum {
-    YIELD_NS = 1000,        /* about what sched_yield takes, if nobody wants the CPU */
-    LATE_NS = LEAT_SPIN_NS, /* a spin that took twice as long: somebody else ran meanwhile */
-    CROWDED_NS = 200 * 1000 * 1000, /* for so long, then it is tried again */
-    /* A late spin counts as much as two that are not: three in a row show that others want the CPU,
-     * and, where that was so a moment ago, a single one does. */
+    YIELD_NS = 1000, /* About the time of a sched_yield when no other thread wants the CPU. */
+    LATE_NS = LEAT_SPIN_NS, /* A spin that ends so late took twice its time: another thread ran. */
+    CROWDED_NS = 200 * 1000 * 1000, /* How long leat_spin_for_peer does not spin after CROWD. */
+    /* Limits of leat_spinner.late, to which a late spin adds 2 and from which any other spin
+     * takes 1. Three late spins in a row reach CROWD: other threads want the CPU. After that the
+     * count is CROWD_STILL, so that a single late spin reaches CROWD again. */
     CROWD = 6,
     CROWD_STILL = 4,
 };
@@ -73,7 +74,7 @@ static bool may_spin(void)
     return false;
 }
 
-/* *late_ns_out: by how much the spin ended later than it was to. */
+/* *late_ns_out: how long after its planned end the spin ended; negative if it ended before. */
 static bool spin(int64_t ns, bool (*over)(void *arg), void *arg, int64_t *late_ns_out)
 {
     *late_ns_out = 0;

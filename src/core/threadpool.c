@@ -1,5 +1,5 @@
-/* threadpool.c -- workers: each has a queue of jobs, takes from others when it is empty, spins
- * for a while when there is nothing, then sleeps. */
+/* threadpool.c -- the workers of a pool. Each has a queue of jobs. A worker whose queue is empty
+ * takes jobs from other queues; if there are none, it spins for a while, then sleeps. */
 #define _GNU_SOURCE
 #include "core/threadpool.h"
 
@@ -15,7 +15,8 @@
 #include "core/pool_int.h"
 #include "core/spin.h"
 
-static __thread worker *self __attribute__((tls_model("initial-exec"))); /* NULL: no worker */
+/* The worker that this thread is; NULL for threads that are none. */
+static __thread worker *self __attribute__((tls_model("initial-exec")));
 
 void leat_job_push(job_queue *q, job j)
 {
@@ -48,7 +49,8 @@ bool leat_job_pop_newest(job_queue *q, job *out)
     return true;
 }
 
-/* Threads of ours do not handle the program's signals, but for those that they cause. */
+/* Leat's threads block all signals except those that they cause themselves and those of profilers:
+ * the program's own threads handle its signals. */
 int leat_pool_thread_start(pthread_t *thread, void *(*fn)(void *arg), void *arg)
 {
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGPROF};
@@ -65,7 +67,7 @@ int leat_pool_thread_start(pthread_t *thread, void *(*fn)(void *arg), void *arg)
 
 void leat_pool_thread_name(const leat_pool *p, const char *kind, int index)
 {
-    char name[16]; /* what Linux keeps */
+    char name[16]; /* The longest name that Linux allows, with its 0. */
     snprintf(name, sizeof name, "%.9s/%s%d", p->name, kind, index);
     pthread_setname_np(pthread_self(), name);
 }
@@ -91,7 +93,7 @@ void leat_pool_wake(leat_pool *p, int n)
     }
 }
 
-/* Wakes one if there are more jobs than spinning workers to take them. Called after a job was
+/* Wakes a worker if there are more jobs than spinning workers to take them. Called after a job was
  * added, and after a worker stopped spinning. */
 static void wake_for_jobs(leat_pool *p)
 {
@@ -99,7 +101,7 @@ static void wake_for_jobs(leat_pool *p)
         leat_pool_wake(p, 1);
 }
 
-/* From any worker's queue, beginning with the one at `first`. */
+/* Takes a job from any worker's queue, beginning with worker `first`. */
 static bool job_steal(leat_pool *p, int first, job *out)
 {
     bool found = false;
@@ -144,7 +146,7 @@ static bool work_spin(leat_pool *p)
     return found;
 }
 
-/* Returns when there may be work: see 1 in pool_int.h. */
+/* Returns when there may be work, or the pool stops. Follows rule 1 of pool_int.h. */
 static void idle(worker *w)
 {
     leat_pool *p = w->pool;
@@ -162,14 +164,15 @@ static void idle(worker *w)
         leat_futex_wait(&w->asleep, 1, 0);
 }
 
-/* Jobs come before loops: whole ops side by side split better than the inside of one. */
+/* Jobs come before pieces of loops, because whole kernels run side by side with less
+ * synchronisation than the pieces of one kernel. */
 static void *worker_main(void *arg)
 {
     worker *w = arg;
     leat_pool *p = w->pool;
     self = w;
     leat_pool_thread_name(p, "", w->index);
-    bool rested = false;
+    bool rested = false; /* The last thing the worker did was to idle. */
     for (;;) {
         job j;
         if (job_take(w, &j)) {
@@ -188,7 +191,7 @@ static void *worker_main(void *arg)
     }
 }
 
-/* Starts workers up to n; gives how many there are then. */
+/* Starts workers until n have a thread, or no thread can be started; returns how many have one. */
 static int workers_start(leat_pool *p, int n)
 {
     pthread_mutex_lock(&p->start_lock);
@@ -259,7 +262,7 @@ void leat_pool_submit(leat_pool *p, void (*fn)(void *arg), void *arg)
     atomic_fetch_add_explicit(&p->unfinished, 1, memory_order_relaxed);
     int started = atomic_load_explicit(&p->started, memory_order_acquire);
     if (started == 0 && (started = workers_start(p, 1)) == 0) {
-        leat_pool_job_run(p, j); /* no thread can be had */
+        leat_pool_job_run(p, j); /* No thread could be started. */
         return;
     }
     worker *w = self;
@@ -274,6 +277,7 @@ void leat_pool_submit(leat_pool *p, void (*fn)(void *arg), void *arg)
     wake_for_jobs(p);
 }
 
+/* The argument of wait_over. */
 typedef struct working_wait {
     leat_pool *pool;
     const leat_event *event;

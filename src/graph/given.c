@@ -3,8 +3,8 @@
 
 #include <ctype.h>
 
-/* The first character behind the argument that begins at p: a comma or the end. Commas in brackets,
- * strings and character constants belong to the argument. */
+/* Returns the end of the argument that begins at p, which is a comma or the final 0. Commas in
+ * brackets, strings and character constants belong to the argument. */
 static const char *argument_end(const char *p)
 {
     int depth = 0;
@@ -22,6 +22,7 @@ static const char *argument_end(const char *p)
     return p;
 }
 
+/* True if the argument at p is a designated initializer of the option, as in ".rate = 0". */
 static bool names(const char *p, const char *option)
 {
     size_t n = strlen(option);

@@ -1,5 +1,5 @@
-/* checkpoint_find.c -- which checkpoints a directory has, newest first, even if its state file is
- * damaged; and files that killed writers have left there. */
+/* checkpoint_find.c -- finds the checkpoints of a directory, newest first, even if its state file
+ * is damaged, and removes incomplete files that killed writers have left in it. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static int newest_first(const void *a, const void *b)
     return x != y ? (x < y) - (x > y) : strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The checkpoints whose index lies in the directory, by the step in their names. */
+/* Gives the checkpoints that have an index file in the directory, newest step first. */
 static void list_indexes(const char *dir, char ***paths_out, size_t *n_out)
 {
     char **names = NULL;
@@ -56,7 +56,7 @@ static void list_indexes(const char *dir, char ***paths_out, size_t *n_out)
     *n_out = found;
 }
 
-/* ---- What its state file lists ---- */
+/* ---- What the state file of a directory lists ---- */
 static void add_existing(const char *path, char **v, size_t *n)
 {
     for (size_t i = 0; i < *n; i++)
@@ -94,7 +94,8 @@ void leat_checkpoints_find(const char *dir, char ***paths_out, size_t *n_out)
     }
     list_indexes(dir, paths_out, n_out);
     if (leat_status_code(s) == LEAT_NOT_FOUND) {
-        /* To remove the file is how users of TensorFlow begin anew. */
+        /* Checkpoints without a state file are not used, because users of TensorFlow remove the
+         * file "checkpoint" to start a training from the beginning. */
         if (*n_out)
             LEAT_LOG(WARNING,
                      "%s has no file \"checkpoint\": its checkpoints, the newest of them %s, are "
@@ -126,8 +127,8 @@ char *leat_latest_checkpoint(const char *dir)
 }
 
 /* ---- What killed writers have left ---- */
-/* A temporary file, or a part of a checkpoint without an index, of a step before `step` of the
- * checkpoints that are called base-STEP. */
+/* True if `name` is a file that a killed writer has left: a temporary file, or a .data or .meta
+ * file without an index, of a checkpoint base-STEP whose STEP is smaller than `step`. */
 static bool left_over(const char *dir, const char *base, const char *name, int64_t step)
 {
     size_t n = strlen(base);

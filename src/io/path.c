@@ -16,7 +16,7 @@
 #include "core/strbuf.h"
 #include "io/file.h"
 
-/* Bytes of the scheme of "scheme://...", 0 if there is none. */
+/* Returns the length of the scheme of "scheme://...", 0 if the path has none. */
 static size_t scheme(const char *path)
 {
     size_t n = 0;
@@ -70,6 +70,7 @@ bool leat_path_exists(const char *path)
 }
 
 /* ---- Changes of directories ---- */
+/* An entry of a directory, for system calls such as unlinkat. */
 typedef struct place {
     int dir;
     const char *base;
@@ -82,7 +83,7 @@ static leat_status find(const char *path, place *out)
     return leat_roots_parent(path, name, &out->dir, &out->base);
 }
 
-/* The status of a call that gave rc; closes the directory. */
+/* Closes p->dir, and returns the status of a system call on path that returned rc and set errno. */
 static leat_status leave(const char *path, const place *p, int rc)
 {
     leat_status s = rc ? leat_file_error(path, errno) : NULL;
@@ -147,7 +148,7 @@ typedef struct matches {
     size_t n, cap;
 } matches;
 
-/* Adds what matches `rest`, a pattern, behind `dir`, which ends with a slash or is empty. */
+/* Adds the paths below `dir` that match the pattern `rest`. dir ends with a slash or is empty. */
 static void match_below(const char *dir, const char *rest, matches *m)
 {
     size_t n = strcspn(rest, "/"), slashes = strspn(rest + n, "/");

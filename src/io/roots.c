@@ -19,23 +19,25 @@
 #include "io/file.h"
 #include "io/path.h"
 
-enum { MODE = 0666, AGAIN = 100 /* tries, while others rename directories on the way */ };
+/* AGAIN: most tries of openat2, which may fail with EAGAIN while another process renames. */
+enum { MODE = 0666, AGAIN = 100 };
 
 typedef struct root {
-    char *name; /* as it was given, but absolute */
-    char *real; /* without symbolic links */
-    int fd;
-    bool write;
+    char *name; /* The absolute name; may have symbolic links. */
+    char *real; /* The same directory without symbolic links. */
+    int fd;     /* Of the directory, with O_PATH. */
+    bool write; /* Files below may be written, too. */
 } root;
 
-/* Written once, under the lock, before `set`; read without a lock after `set`. */
+/* roots, n_roots and given are written once, under the lock, before `set` becomes true. After that
+ * they are read without the lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static root *roots;
 static size_t n_roots;
-static char *given; /* the lists, to compare */
-static bool set;    /* atomic */
+static char *given; /* The lists of leat_file_roots_set, to compare with those of later calls. */
+static bool set;    /* Accessed atomically where the lock is not held. */
 
-/* "/cwd/x" of "x". */
+/* Gives "/cwd/x" for "x", and a copy of an absolute name. */
 static char *absolute(const char *name)
 {
     if (*name == '/')
@@ -125,7 +127,7 @@ leat_status leat_file_roots_set(const char *both, const char *read_only)
 }
 
 /* ---- Finding ---- */
-/* What of the name is below the directory; NULL: it is not below it. */
+/* Returns the rest of `name` below `dir`, "." for `dir` itself, NULL if name is not below dir. */
 static const char *below(const char *dir, const char *name)
 {
     size_t n = strcmp(dir, "/") == 0 ? 0 : strlen(dir);
@@ -136,6 +138,7 @@ static const char *below(const char *dir, const char *name)
     return name[n] ? name + n : ".";
 }
 
+/* Returns the first root that `name` lies below and that allows the access, or NULL. */
 static const root *find(const char *name, bool write, const char **rest_out)
 {
     for (size_t i = 0; i < n_roots; i++) {
@@ -163,7 +166,7 @@ static leat_status outside(const char *path, bool write)
 }
 
 /* ---- Opening ---- */
-/* For kernels without openat2: part by part, and through no symbolic link at all. */
+/* For Linux without openat2: opens the path part by part, and follows no symbolic link at all. */
 static int open_parts(int dir, const char *rest, int flags)
 {
     int at = dir;
@@ -207,21 +210,21 @@ static int open_beneath(int dir, const char *rest, int flags)
     do
         fd = syscall(SYS_openat2, dir, rest, &how, sizeof how);
     while (fd < 0 && (errno == EAGAIN || errno == EINTR) && ++tries < AGAIN);
-    /* EPERM: containers' filters of system calls say so of calls that they do not know. */
+    /* Containers' filters of system calls fail calls that they do not know with EPERM. */
     if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
         return (int)fd;
 #endif
     return open_parts(dir, rest, flags);
 }
 
-/* full is the absolute name; path is for messages. */
+/* full is the absolute name. Errors name the file by path. */
 static int open_in_root(const char *path, const char *full, int flags, bool write,
                         leat_status *status_out)
 {
     const char *rest;
     const root *r = find(full, write, &rest);
     int fd = r ? open_beneath(r->fd, rest, flags | O_CLOEXEC) : -1;
-    /* EXDEV and ELOOP: a ".." or a link on the way leads out. */
+    /* EXDEV and ELOOP mean that a ".." or a symbolic link on the way leads out of the root. */
     if (fd < 0)
         *status_out = !r || errno == EXDEV || errno == ELOOP ? outside(path, write)
                                                              : leat_file_error(path, errno);
@@ -254,7 +257,8 @@ leat_status leat_roots_parent(const char *path, const char *name, int *dir_out,
     const char *rest, *base = leat_path_base(name);
     char *full = absolute(name), *above = leat_path_dir(full);
     leat_status s = NULL;
-    /* A root itself, and what ends in a slash or "..", is no name in a directory below a root. */
+    /* The name of a root itself, or one that ends in a slash, "." or "..", is not the name of an
+     * entry in a directory below a root. */
     bool named = *base && strcmp(base, ".") != 0 && strcmp(base, "..") != 0;
     int dir = -1;
     if (named && find(full, true, &rest))

@@ -1,4 +1,5 @@
-/* call.c -- one call of a function: a step of its own, linked to the step that it belongs to. */
+/* call.c -- calls of functions. A call is a step of its own, and is cancelled with its parent, the
+ * step of the kernel that made the call. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,23 +7,23 @@
 #include "runtime/callable_int.h"
 #include "runtime/session_int.h"
 
-enum { MOST_NESTED = 32 }; /* nested calls that one thread starts */
+enum { MOST_NESTED = 32 }; /* Nested calls that one thread starts; limits the use of its stack. */
 
-/* A call under way. */
+/* A call that has not ended. */
 typedef struct call {
     leat_step *step;
     leat_callable *callable;
-    leat_step *parent; /* NULL: the call is part of no step */
+    leat_step *parent; /* NULL: the call is part of no step. */
     leat_cancel on_parent;
     leat_cancellation *cancellation;
     leat_cancel_watch watch;
     leat_callable_fn done;
     void *arg;
     int n_args, n_results;
-    leat_tensor *tensors[]; /* arguments, each a reference; then results */
+    leat_tensor *tensors[]; /* The arguments, each a reference, followed by the results. */
 } call;
 
-static __thread int nested; /* nested calls that this thread is starting */
+static __thread int nested; /* Nested calls that this thread is starting. */
 
 /* ---- Cancellation ---- */
 
@@ -58,7 +59,7 @@ static void ended(void *arg)
         leat_tensor_unref(results[i]);
     atomic_fetch_sub_explicit(&c->callable->set->under_way, 1, memory_order_relaxed);
     c->done(c->arg, s, s ? NULL : results,
-            s ? 0 : c->n_results); /* may free the set of callables */
+            s ? 0 : c->n_results); /* May free the set of callables. */
     free(c);
 }
 
@@ -123,8 +124,8 @@ static void start(void *arg)
     nested--;
 }
 
-/* From here on the call is cancelled with its parent. A cancelled call is started all the same: its
- * nodes do not run. */
+/* Makes the call be cancelled with its parent and by its cancellation. A call that is cancelled
+ * already is started nevertheless; its nodes do not run, and its end calls done. */
 static void link(call *c)
 {
     c->on_parent = (leat_cancel){.fn = parent_cancelled, .arg = c};

@@ -1,5 +1,5 @@
-/* callable.c -- the set of callables of a plan, and finding them; their bodies are compiled by
- * callable_body.c. */
+/* callable.c -- sets of callables, and how callables are found in them. callable_body.c compiles
+ * the bodies. */
 #include "runtime/callable_int.h"
 
 #include <stdlib.h>
@@ -31,7 +31,8 @@ static leat_callables *set_new(const leat_plan_options *o)
     return s;
 }
 
-/* The set of a session with other tasks. */
+/* Gives a reference to the set that all plans of a session with other tasks share; a new set if the
+ * session is closed. */
 static leat_callables *set_of_session(const leat_plan_options *o)
 {
     leat_far *far = o->far;
@@ -160,7 +161,6 @@ int leat_callable_results(const leat_callable *c, const leat_dtype **types_out)
 
 /* ---- Signatures ---- */
 
-/* The signature is that of the body. */
 static void read_signature(leat_callable *c, const leat_body *b)
 {
     c->arg_types = leat_new_array(leat_dtype, b->n_args + 1);
@@ -173,7 +173,7 @@ static void read_signature(leat_callable *c, const leat_body *b)
         c->result_types[i] = leat_dtype_base(leat_out_dtype(b->results[i]));
 }
 
-/* Reads the signature once. If it cannot be read, this and all later calls fail. */
+/* Reads the signature on the first call. If that fails, all calls return the error. */
 static leat_status make_ready(leat_callable *c)
 {
     pthread_mutex_lock(&c->lock);
@@ -193,7 +193,7 @@ static leat_status make_ready(leat_callable *c)
 
 /* ---- Finding ---- */
 
-/* What tells callables of a set apart. */
+/* Adds to *out the text that differs for different callables of a set. */
 static leat_status key_of(const leat_func *f, bool gradient, const char *device, leat_strbuf *out)
 {
     Leat__AttrValue *v;
@@ -205,7 +205,7 @@ static leat_status key_of(const leat_func *f, bool gradient, const char *device,
     return s;
 }
 
-/* With the set's lock held. */
+/* Called with the set's lock held. */
 static leat_callable *add(leat_callables *s, const leat_func *f, bool gradient, const char *device)
 {
     leat_callable *c = leat_new(leat_callable);

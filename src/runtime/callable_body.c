@@ -1,5 +1,5 @@
-/* callable_body.c -- the bodies of callables, compiled on the first call: one plan for each choice
- * of devices that the resources are on whose handles are passed. */
+/* callable_body.c -- compiles the bodies of callables, each when it is first called. A callable has
+ * one plan for each combination of the devices of the resources whose handles are arguments. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,10 @@
 #include "runtime/callable_int.h"
 #include "runtime/session_int.h"
 
-/* One body that is wanted. */
+/* The argument of compile: one body to compile. */
 typedef struct wanted {
     leat_callable *callable;
-    const char **arg_devices; /* for each argument: NULL if it is no handle, or of the callable's */
+    const char **arg_devices; /* The result of arg_device for each argument. */
     int64_t deadline_ns;
     leat_cancellation *cancellation;
 } wanted;
@@ -38,7 +38,7 @@ static bool has_tensorflow_tasks(const leat_far *far)
     return false;
 }
 
-/* The colocations of n name nodes, which get this prefix. */
+/* Adds the prefix to the names of nodes in the colocations ("loc:@NAME") of n. */
 static void rename_colocations(leat_node *n, const char *prefix)
 {
     const leat_attr *a = leat_node_attr(n, "_class");
@@ -59,8 +59,8 @@ static void rename_colocations(leat_node *n, const char *prefix)
     leat_node_set_attr(n, &renamed);
 }
 
-/* Makes the names of a body's nodes differ from those of the session's other graphs: a TensorFlow
- * task keeps the kernels of stateful nodes by name as long as the session lives. */
+/* Makes the names of a body's nodes differ from those of the session's other graphs, because a
+ * TensorFlow task keeps the kernels of stateful nodes by name until the session is closed. */
 static void make_names_own(const leat_callable *c, leat_body *b)
 {
     leat_arena *arena = &b->g->arena;
@@ -132,7 +132,8 @@ static leat_status compile(void *arg, leat_plan **out)
 
 /* ---- Finding ---- */
 
-/* The device of a handle that is passed, if it is not the one that nodes run on anyway. */
+/* Returns the device of the resource if t is a handle, and NULL if t is no handle or the device is
+ * the callable's. */
 static const char *arg_device(const leat_callable *c, const leat_tensor *t)
 {
     if (t->dtype != LEAT_RESOURCE || t->count != 1 || !*(leat_handle **)t->data)
@@ -141,7 +142,8 @@ static const char *arg_device(const leat_callable *c, const leat_tensor *t)
     return name && name[0] && strcmp(name, c->device) != 0 ? name : NULL;
 }
 
-/* What tells the bodies of a callable apart; "" if no handle of another device is passed. */
+/* Adds to *key the text that differs for different bodies of a callable; nothing if no argument is
+ * the handle of a resource on another device. */
 static void put_key(const leat_callable *c, leat_tensor *const *args, leat_strbuf *key)
 {
     for (int i = 0; i < c->n_args; i++) {

@@ -1,5 +1,5 @@
-/* callable_int.h -- callables from the inside: callable.c finds and compiles them, call.c runs
- * them. */
+/* callable_int.h -- callables from the inside: callable.c finds them, callable_body.c compiles
+ * them, call.c runs them. */
 #ifndef LEAT_CALLABLE_INT_H
 #define LEAT_CALLABLE_INT_H
 
@@ -9,41 +9,44 @@
 
 struct leat_callables {
     atomic_int refs;
-    /* A graph without nodes, only functions; those of one name are the same in all plans. */
+    /* A graph without nodes, for functions. Functions of the same name are equal in all plans. */
     leat_graph *library;
     leat_device **devices;
-    leat_plan_options options; /* for the plans of callables */
-    atomic_int under_way;      /* calls that have not ended */
-    /* Guards what follows, and is held while functions are added to the library, whose lock comes
-     * after it. */
+    leat_plan_options options; /* For the plans of callables. */
+    atomic_int under_way;      /* Calls that have not ended. */
+    /* Guards what follows. Also held while functions are added to the library, so it is taken
+     * before the library's lock. */
     pthread_mutex_t lock;
-    leat_map by_node;   /* address of a node's leat_func, device -> callable */
-    leat_map by_text;   /* device, gradient or not, function, attributes -> callable */
-    leat_callable *all; /* linked */
+    leat_map by_node;   /* Addresses of a node's leat_func and of a device's name -> callable. */
+    leat_map by_text;   /* The text of key_of in callable.c -> callable. */
+    leat_callable *all; /* Linked by next. */
 };
 
 struct leat_callable {
-    leat_callables *set; /* without a reference */
+    leat_callables *set; /* Borrowed. */
     leat_arena arena;
-    leat_attr f; /* the function with its attributes; of kind LEAT_ARG_FUNC */
-    bool gradient;
-    const char *device; /* full name */
-    uint64_t hash;      /* of function, attributes, whether the gradient, and device */
+    leat_attr f;        /* The function and its attributes; of kind LEAT_ARG_FUNC. */
+    bool gradient;      /* The callable computes the gradient of f. */
+    const char *device; /* The full name. */
+    uint64_t hash;      /* Of the callable's key in by_text. */
     leat_callable *next;
-    /* The body compiled, by the devices of the resources whose handles are passed. */
+    /* The compiled bodies, by the devices of the resources whose handles are arguments. */
     leat_plan_cache plans;
-    pthread_mutex_t lock; /* guards what follows */
-    bool ready;           /* the signature, which follows, was read, and does not change any more */
-    leat_status bad;      /* why the signature could not be read */
+    pthread_mutex_t lock; /* Guards what follows until ready is true. */
+    bool ready;           /* The signature was read, well or not; it does not change any more. */
+    leat_status bad;      /* Why the signature could not be read. */
+    /* The signature. */
     int n_args, n_results;
     leat_dtype *arg_types, *result_types;
 };
 
-/* callable_body.c: the plan for these arguments, compiled if it is new; that may wait for other
- * tasks, until the step (NULL: none) is cancelled or its deadline has passed. */
+/* callable_body.c: *out is the plan for these arguments, borrowed from the callable. A new plan is
+ * compiled, which may wait for other tasks until the step is cancelled or its deadline has passed.
+ * step may be NULL. */
 leat_status leat_callable_plan(leat_callable *c, leat_tensor *const *args, leat_step *step,
                                leat_plan **out) LEAT_MUST_CHECK;
-/* Gives the function's nodes; those that name no device are to run on the callable's. */
+/* callable_body.c: gives the function's nodes; free with leat_body_free. Nodes that name no device
+ * get the callable's. */
 leat_status leat_callable_instantiate(leat_callable *c, leat_body *out) LEAT_MUST_CHECK;
 
 #endif

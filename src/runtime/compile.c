@@ -1,4 +1,4 @@
-/* compile.c -- the passes, in order. */
+/* compile.c -- runs the passes over a graph, in order. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "graph/function.h"
 #include "runtime/plan.h"
 
-enum { ALWAYS, OPTIMIZES, FUSES }; /* FUSES: makes nodes that only Leat has */
+enum { ALWAYS, OPTIMIZES, FUSES }; /* FUSES: the pass makes nodes of ops that only Leat has. */
 
 static const struct {
     const char *name;
@@ -46,7 +46,7 @@ leat_status leat_plan_stage(const leat_plan_options *o, const char *name, int64_
                : s;
 }
 
-/* Where constants are computed. */
+/* Returns the device on which passes compute constants. */
 static leat_device *host_of(const leat_plan_options *o)
 {
     for (int i = 0; i < o->n_devices; i++)
@@ -55,7 +55,7 @@ static leat_device *host_of(const leat_plan_options *o)
     return NULL;
 }
 
-/* True for kinds of devices that only other tasks have: these tasks check for kernels. */
+/* True also for device kinds that this task does not know: the tasks that have them check. */
 static bool has_kernel(const leat_node *n, const char *device_type)
 {
     const leat_kernel_def *def;
@@ -77,9 +77,9 @@ static bool may_wait(const leat_node *n, const char *device_type)
            def->flags & LEAT_KERNEL_BLOCKS;
 }
 
-/* Each part gets the functions that its nodes name: it may be sent to another task, and may outlive
- * the graph that has them. The parts of a function's body that are ready to run need none: the set
- * of callables has them already. */
+/* Copies to each part the functions that its nodes name, because the part may be sent to another
+ * task and may outlive the source graph. The parts by device of a function's body need no copies,
+ * because the set of callables has the functions already. Frees the parts on failure. */
 static leat_status keep_functions(const leat_compile *c, const leat_plan_options *o,
                                   leat_graph **parts)
 {
@@ -99,7 +99,7 @@ static leat_status keep_functions(const leat_compile *c, const leat_plan_options
     return s;
 }
 
-/* Adds copies on edges between memories, now that every node has its device. */
+/* Adds copies on edges between memories. Frees the parts on failure. */
 static leat_status insert_copies(const leat_plan_options *o, leat_graph **parts)
 {
     leat_status s = NULL;
@@ -178,7 +178,7 @@ leat_status leat_compile_graph(const leat_graph *g, const leat_request *q,
     c.log_placement = o->log_placement;
     c.by_process = o->far != NULL;
     c.client_device = o->far ? o->devices[0]->name : NULL;
-    /* The graph may be growing in another thread; the copy does not. */
+    /* Another thread may add nodes to g, so g is copied (by prune) with its lock held. */
     const int64_t begin = leat_now_ns();
     pthread_mutex_lock((pthread_mutex_t *)&g->lock);
     leat_status s = leat_pass_prune(&c, q);

@@ -1,4 +1,4 @@
-/* far.c -- references to the other tasks of a session, and its end. */
+/* far.c -- reference counting and closing of a leat_far. */
 #include "runtime/far.h"
 
 #include "runtime/callable.h"
@@ -31,6 +31,6 @@ void leat_far_close(leat_far *f)
     f->callables = NULL;
     atomic_store(&f->closed, true);
     pthread_mutex_unlock(&f->lock);
-    leat_callables_unref(callables); /* it has a reference to f */
+    leat_callables_unref(callables); /* The set holds a reference to f, which this releases. */
     f->ops->close(f);
 }

@@ -15,8 +15,8 @@
 #include "runtime/step.h"
 
 typedef struct leat_far leat_far;
-typedef struct leat_far_part leat_far_part; /* a plan's part on another task */
-typedef struct leat_far_step leat_far_step; /* all parts of a step on other tasks */
+typedef struct leat_far_part leat_far_part; /* A plan's part on another task. */
+typedef struct leat_far_step leat_far_step; /* All parts of a step on other tasks. */
 
 typedef struct leat_far_ops {
     /* Sends part g to the task that has this device. Fails at deadline_ns (CLOCK_MONOTONIC; 0:
@@ -28,35 +28,35 @@ typedef struct leat_far_ops {
     /* Prepares a step on the other tasks. Gives the step's id on all tasks, and the rendezvous
      * where its parts meet. */
     leat_far_step *(*step_new)(leat_far *f, uint64_t *id_out, leat_rendezvous **rendezvous_out);
-    /* Starts these parts. For each of them: once it has ended, or the step was cancelled and the
-     * part's task sends nothing more, calls leat_step_fail if there is an error, then
+    /* Starts these parts. When a part has ended, or when the step was cancelled and the part's task
+     * sends nothing more, the implementation calls leat_step_fail if there is an error, and then
      * leat_step_part_ended. */
     void (*step_start)(leat_far_step *x, leat_far_part *const *parts, int n, leat_step *step);
-    /* Waits for the step's end as leat_pool_wait does. Meanwhile this thread may read what other
-     * tasks send, and run nodes that have waited for it. */
+    /* Waits for the step's end as leat_pool_wait does. Meanwhile the calling thread may read what
+     * other tasks send, and run the nodes that waited for that. */
     int (*step_await)(leat_far_step *x, leat_pool *p, leat_step *step);
     /* Describes, for a message, the parts that have not ended; "" if all have. */
     void (*step_waits)(leat_far_step *x, char *out, size_t size);
-    void (*step_free)(leat_far_step *x, bool failed); /* all parts have ended */
-    void (*close)(leat_far *f);                       /* when the session is closed */
-    void (*free)(leat_far *f);                        /* the last reference has gone */
+    void (*step_free)(leat_far_step *x, bool failed); /* Called when all parts have ended. */
+    void (*close)(leat_far *f);                       /* Called when the session is closed. */
+    void (*free)(leat_far *f); /* Called when the last reference is released. */
 } leat_far_ops;
 
-/* The session holds a reference, and so does its set of callables (callable.h), which may outlive
- * it. */
+/* The other tasks of a session. The session holds a reference, and so does its set of callables
+ * (callable.h), which may outlive the session. */
 struct leat_far {
     const leat_far_ops *ops;
-    const leat_target *targets; /* all devices, this task's among them */
-    int n;
+    const leat_target *targets; /* All devices of the session, this task's among them. */
+    int n;                      /* The number of targets. */
     atomic_int refs;
-    atomic_bool closed;               /* no part may be handed over or started any more */
-    pthread_mutex_t lock;             /* guards what follows */
-    struct leat_callables *callables; /* of all plans of the session; NULL until one needs them */
+    atomic_bool closed;               /* Parts may not be sent or started any more. */
+    pthread_mutex_t lock;             /* Guards what follows. */
+    struct leat_callables *callables; /* Of all plans; NULL until a plan needs them. */
 };
 
-void leat_far_init(leat_far *f, const leat_far_ops *ops); /* with one reference */
+void leat_far_init(leat_far *f, const leat_far_ops *ops); /* f then has one reference. */
 leat_far *leat_far_ref(leat_far *f);
-void leat_far_unref(leat_far *f); /* of NULL does nothing */
+void leat_far_unref(leat_far *f); /* f may be NULL. */
 void leat_far_close(leat_far *f);
 
 #endif

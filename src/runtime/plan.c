@@ -1,4 +1,4 @@
-/* plan.c -- executors of one signature; its steps are in plan_step.c. */
+/* plan.c -- makes and frees plans; plan_step.c runs their steps. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "runtime/groups.h"
 #include "runtime/plan_int.h"
 
-/* Makes the set of callables, if nodes of these graphs call functions. */
+/* Sets p->callables if nodes of these graphs name functions and the options have no set. */
 static leat_status add_callables(leat_plan *p, leat_graph **graphs, const leat_plan_options *o)
 {
     bool any = false;
@@ -17,7 +17,7 @@ static leat_status add_callables(leat_plan *p, leat_graph **graphs, const leat_p
     return any ? leat_callables_of(graphs, o->n_devices, o, &p->callables) : NULL;
 }
 
-/* Executors for the graphs of this task's devices; takes them. */
+/* Makes executors for the graphs of this task's devices. Takes the graphs and the array. */
 static leat_status add_parts(leat_plan *p, leat_graph **graphs, const leat_plan_options *o)
 {
     leat_status s = add_callables(p, graphs, o);
@@ -46,7 +46,8 @@ static leat_status add_own(leat_plan *p, leat_graph *g, const leat_plan_options 
     return add_parts(p, graphs, o);
 }
 
-/* Sends their graphs to the other processes, and compiles this one's further. Takes all of them. */
+/* Sends the other processes their graphs, and compiles this process's graph further. Takes the
+ * graphs and the array. */
 static leat_status add_tasks(leat_plan *p, leat_graph **graphs, const leat_plan_options *o)
 {
     leat_status s = NULL;
@@ -99,7 +100,7 @@ leat_status leat_plan_new(const leat_graph *g, const leat_request *q, const leat
     p->far = o->far;
     leat_status s = o->far ? add_tasks(p, graphs, o) : add_parts(p, graphs, o);
     if (!s && o->callables && !p->n_far)
-        p->far = NULL; /* other tasks need not know of calls that stay here */
+        p->far = NULL; /* A call without nodes on other tasks needs no step there. */
     return plan_made(p, s, out);
 }
 

@@ -8,14 +8,15 @@
 #include "core/later.h"
 #include "runtime/session_int.h"
 
-/* A signature that was compiled or is being compiled. One that failed is out of the map already and
- * lives until the last thread that waited has read its error. */
+/* A signature that was compiled or is being compiled. An entry whose compilation failed is removed
+ * from the map, and freed when the last thread that waited for it has read the error. */
 typedef struct leat_cached_plan {
-    leat_plan *plan; /* NULL: not compiled yet */
+    leat_plan *plan; /* NULL: not compiled yet, or the compilation failed. */
     leat_status error;
-    bool over;              /* the compilation has ended, well or not */
-    int waiting;            /* number of threads that wait for the compilation */
-    pthread_cond_t changed; /* `over` was set, or a waiting thread's run was cancelled */
+    bool over;   /* The compilation has ended, with a plan or an error. */
+    int waiting; /* The number of threads that wait for the compilation. */
+    /* Signalled when `over` is set or a waiting thread's run is cancelled. */
+    pthread_cond_t changed;
 } entry;
 
 void leat_plan_cache_init(leat_plan_cache *c)
@@ -64,7 +65,7 @@ leat_plan *leat_plan_cache_find(leat_plan_cache *c, const void *key, size_t n)
 typedef struct waiter {
     leat_plan_cache *cache;
     entry *entry;
-    bool cancelled; /* guarded by the cache's lock */
+    bool cancelled; /* Guarded by the cache's lock. */
 } waiter;
 
 static void cancel_wait(void *arg)
@@ -81,8 +82,9 @@ static bool ended_by_its_run(leat_status s)
     return leat_status_code(s) == LEAT_CANCELLED || leat_status_code(s) == LEAT_DEADLINE_EXCEEDED;
 }
 
-/* Called with the lock held, which it releases. *again_out: the caller is to look the signature up
- * again. */
+/* Waits for the compilation of e by another thread. Called with the cache's lock held, which this
+ * releases. *again_out becomes true if the other run was cancelled or timed out: the caller then
+ * has to look the signature up again. */
 static leat_status await(leat_plan_cache *c, entry *e, int64_t deadline_ns, leat_cancellation *stop,
                          leat_plan **out, bool *again_out)
 {
@@ -109,7 +111,7 @@ static leat_status await(leat_plan_cache *c, entry *e, int64_t deadline_ns, leat
     else
         s = leat_status_copy(e->error);
     pthread_mutex_unlock(&c->lock);
-    leat_cancellation_unwatch(stop, &watch); /* from here on nobody broadcasts for this thread */
+    leat_cancellation_unwatch(stop, &watch); /* From here on cancel_wait does not use w and e. */
     pthread_mutex_lock(&c->lock);
     bool last = --e->waiting == 0 && e->error;
     pthread_mutex_unlock(&c->lock);
@@ -120,7 +122,7 @@ static leat_status await(leat_plan_cache *c, entry *e, int64_t deadline_ns, leat
 
 /* ---- Compiling ---- */
 
-/* With no lock held; e is in the map and says that this thread compiles it. */
+/* Called without a lock. e is in the map without a plan, so other threads wait for this thread. */
 static leat_status compile_now(leat_plan_cache *c, entry *e, const void *key, size_t n,
                                leat_plan_compile_fn compile, void *arg, leat_plan **out)
 {

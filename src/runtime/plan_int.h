@@ -11,19 +11,20 @@ typedef struct leat_plan_part {
 } leat_plan_part;
 
 struct leat_plan {
-    leat_plan_part *parts; /* of this task */
+    leat_plan_part *parts; /* Of this task, one for each device with nodes. */
     int n_parts;
-    leat_far *far;
-    leat_far_part **far_parts;
+    leat_far *far;             /* Borrowed; NULL: no step of this plan runs on other tasks. */
+    leat_far_part **far_parts; /* n_far of them: the parts on other tasks. */
     int n_far;
-    leat_rendezvous_group **groups; /* tensors that other tasks send together */
+    leat_rendezvous_group **groups; /* Each: tensors that this task fetches by a single call. */
     int n_groups;
-    struct leat_callables *callables; /* owned; NULL: none are called, or the options have a set */
-    pthread_mutex_t lock;             /* guards idle */
-    struct leat_plan_step *idle;      /* steps that are not in use, linked */
+    /* A reference; NULL if nodes name no functions or use the set of the options. */
+    struct leat_callables *callables;
+    pthread_mutex_t lock;        /* Guards idle. */
+    struct leat_plan_step *idle; /* Memory of steps that is not in use, linked by next. */
 };
 
-/* Frees the idle steps: all of them, as no run may be under way. */
+/* Frees the idle steps. No step of the plan may be in use. */
 void leat_plan_steps_free(leat_plan *p);
 
 #endif

@@ -1,5 +1,5 @@
-/* plan_step.c -- steps of a plan, from leat_step_new to leat_step_free. Their memory is kept by the
- * plan and used again. */
+/* plan_step.c -- steps of a plan, from leat_step_new to leat_step_free. The plan keeps the memory
+ * of steps that have ended and uses it again for later steps. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +9,13 @@
 #include "runtime/plan_int.h"
 
 typedef struct leat_plan_step {
-    leat_step base; /* first */
+    leat_step base; /* The first member: a leat_step * is cast to plan_step *. */
     leat_plan *plan;
-    leat_run **runs;             /* one for each of the plan's parts */
-    leat_rendezvous *rendezvous; /* between its devices; NULL until a step needs it */
-    leat_far_step *far;          /* NULL: no other task takes part */
-    leat_cancel abort;           /* aborts base.rendezvous */
-    struct leat_plan_step *next; /* in plan->idle */
+    leat_run **runs;             /* One for each of the plan's parts on this task. */
+    leat_rendezvous *rendezvous; /* Between this task's devices; NULL until a step needs it. */
+    leat_far_step *far;          /* NULL: the step does not run on other tasks. */
+    leat_cancel abort;           /* Aborts base.rendezvous when the step fails. */
+    struct leat_plan_step *next; /* In plan->idle. */
     struct part_job {
         struct leat_plan_step *step;
         int part;
@@ -70,8 +70,9 @@ static void abort_rendezvous(void *arg, leat_status why)
     r->ops->abort(r, why);
 }
 
-/* The rendezvous where the parts of the step meet: one for all tasks of the step, or one that
- * belongs to the step. */
+/* Returns the rendezvous where the parts of the step meet: that of the options, that of p->far, or
+ * the step's own between devices of this task. NULL if there is a single part. Sets *id if p->far
+ * chooses the step's id. */
 static leat_rendezvous *choose_rendezvous(plan_step *s, const leat_step_options *o, uint64_t *id)
 {
     leat_plan *p = s->plan;
@@ -116,8 +117,8 @@ void leat_step_start(leat_step *s)
 {
     plan_step *x = (plan_step *)s;
     leat_plan *p = x->plan;
-    atomic_store(&s->running, p->n_parts + p->n_far +
-                                  1); /* this function counts as one, until it has started all */
+    /* This function counts as a part until it has started all parts. */
+    atomic_store(&s->running, p->n_parts + p->n_far + 1);
     if (p->n_far)
         p->far->ops->step_start(x->far, p->far_parts, p->n_far, s);
     for (int i = 0; i < p->n_groups; i++)
@@ -157,10 +158,12 @@ void leat_step_free(leat_step *s)
 
 /* ---- Waiting for the end ---- */
 
+/* Fails the step with DEADLINE_EXCEEDED and a message that names the nodes and tasks that it waits
+ * for. */
 static void name_the_waiting(plan_step *x)
 {
     leat_plan *p = x->plan;
-    char all[1000] = "", some[600], node[600] = ""; /* node: the first that waits here */
+    char all[1000] = "", some[600], node[600] = ""; /* node: the first that waits on this task. */
     for (int i = -1; i < p->n_parts; i++) {
         some[0] = 0;
         if (i >= 0)
@@ -214,7 +217,7 @@ leat_status leat_step_run(leat_step *s)
     leat_later_end();
     if (!await_end(x)) {
         name_the_waiting(x);
-        leat_event_wait(&s->done, 0); /* kernels end when they are cancelled */
+        leat_event_wait(&s->done, 0); /* Kernels end early, because the step has failed. */
     }
     return leat_step_finish(s);
 }

@@ -1,6 +1,6 @@
 /* where.c -- the user's file and line in the errors of runs. Executors, passes and other tasks name
- * the node of an error as TensorFlow does, "[[{{node NAME}}]]". The session that the user runs
- * looks the name up in its graph; a node that was imported from a GraphDef has no line. */
+ * the node of an error as TensorFlow does, "[[{{node NAME}}]]". The user's session
+ * looks the name up in its graph. A node that was imported from a GraphDef has no line. */
 #include "runtime/where.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ leat_status leat_status_of_node(leat_status s, const leat_node *n)
     return leat_status_suffix(s, "\n\t [[{{node %s}}]]", n->name);
 }
 
-/* The text between tag and "}}", or NULL. Free with free(). */
+/* Gives the text between tag and "}}", or NULL if there is none. Free it with free(). */
 static char *tagged(const char *message, const char *tag)
 {
     const char *begin = strstr(message, tag), *end = begin ? strstr(begin, "}}") : NULL;
@@ -33,12 +33,13 @@ static leat_loc line_in_function(const leat_graph *g, const char *function, cons
     return (leat_loc){0};
 }
 
-/* Passes give the nodes that they make the name of a node of the graph with something behind a
- * slash: "call/Add" is a node of the function that "call" calls. Changes name. */
+/* Returns the line of node `name`, or of the node of the graph that it was made from: passes name
+ * the nodes that they make after a node of the graph, with a slash and a suffix. "call/Add" is node
+ * Add of the function that node "call" calls. Overwrites name. */
 static leat_loc line_in_graph(const leat_graph *g, char *name)
 {
     leat_loc at = {0};
-    pthread_mutex_lock((pthread_mutex_t *)&g->lock); /* another thread may add nodes */
+    pthread_mutex_lock((pthread_mutex_t *)&g->lock); /* Another thread may add nodes. */
     for (char *slash = name; slash; slash = strrchr(name, '/')) {
         if (slash != name)
             *slash = 0;

@@ -4,11 +4,11 @@
 
 #include <leat/graph.h>
 
-/* Names n in the message, as TensorFlow does: "[[{{node h/MatMul}}]]". Takes s and gives it back.
- */
+/* Adds the name of n to the message, as TensorFlow does: "[[{{node h/MatMul}}]]". Takes s, gives
+ * the result. */
 leat_status leat_status_of_node(leat_status s, const leat_node *n) LEAT_MUST_CHECK;
-/* Adds the file and line that made the node which the message names, if g, or a function of g, was
- * built in this process. Takes s and gives it back; OK stays OK. */
+/* Adds to the message the file and line that made the node named in it, if g or the function of g
+ * that has the node was built in this process. Takes s, which may be OK, and gives the result. */
 leat_status leat_status_where(leat_status s, const leat_graph *g) LEAT_MUST_CHECK;
 
 #endif

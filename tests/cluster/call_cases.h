@@ -1,6 +1,7 @@
-/* call_cases.h -- what every transport that is offered must do, between two ends in one process:
- * calls with small and large messages, cancellation, deadlines, handlers that block, limits, ends.
- * A test sets transport and runs the cases. */
+/* call_cases.h -- test cases for every transport that peers find by an offer. The channel and the
+ * listener are in one process. The cases cover small and large messages, cancellation, deadlines,
+ * handlers that block, limits, and the end of channel and listener. A test sets the variables
+ * below, from `transport` to `security`, and runs CALL_CASES. */
 #ifndef LEAT_TEST_CALL_CASES_H
 #define LEAT_TEST_CALL_CASES_H
 
@@ -13,7 +14,8 @@
 
 enum { LARGE = (12 << 20) + 12345 };
 
-/* Gives the last segment back, without a copy; the rest is the echo's. */
+/* "/test/Share" replies with the last slice of the request, without a copy. echo_handle handles the
+ * other methods. */
 static void handle(void *arg, leat_server_call *a, const char *method, const leat_incoming *in)
 {
     if (strcmp(method, "/test/Share") != 0) {
@@ -32,11 +34,10 @@ static void handle(void *arg, leat_server_call *a, const char *method, const lea
     leat_server_call_reply(a, NULL, &out);
 }
 
-/* What the tests run over; set by the test before its cases. */
 static const leat_transport *transport;
-static const char *in_words;                /* what messages call it */
-static void (*change_offer)(leat_strbuf *); /* before it is used; may be NULL */
-static const leat_security *security;       /* of both ends; may be NULL */
+static const char *in_words;                /* The transport's name in error messages. */
+static void (*change_offer)(leat_strbuf *); /* Changes the listener's offer; may be NULL. */
+static const leat_security *security;       /* Of channel and listener; may be NULL. */
 static leat_strbuf offer;
 static leat_endpoint *listener;
 static leat_channel *channel;
@@ -117,7 +118,7 @@ static void echo(void)
     stop();
 }
 
-/* Larger than any buffer on the way, in pieces, both ways. */
+/* Request and reply are larger than any buffer of the transport, so each is sent in pieces. */
 static void large(void)
 {
     enum { N = LARGE };
@@ -164,7 +165,7 @@ static void cancelled(void)
     CHECK(leat_now_ns() - begin > 95000000 && leat_now_ns() - begin < 2000000000);
     await(&gone, 2);
     leat_server_call_reply(parked, NULL, NULL);
-    /* A channel that is freed, a listener that stops before the answer. */
+    /* The channel is freed, then the listener stopped, before the handler replies. */
     call("/test/Park", &r, NULL);
     await(&entered, 3);
     leat_channel_free(channel);
@@ -192,7 +193,8 @@ static void listener_stops(void)
     leat_server_call_reply(parked, NULL, NULL);
 }
 
-/* Handlers that block hold nobody up, whether they say so or not. */
+/* Handlers that block do not delay other calls, whether they call leat_server_call_will_block
+ * (Leave) or not (Block). */
 static void blocked(void)
 {
     enum { N = 60 };
@@ -214,7 +216,7 @@ static void blocked(void)
     stop();
 }
 
-/* More calls than the listener takes, and more bytes. */
+/* More calls at once, and a larger message, than the listener's limits allow. */
 static void too_many(void)
 {
     char reply[8];

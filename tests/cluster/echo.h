@@ -14,11 +14,12 @@ static inline int64_t in_ms(int64_t ms)
     return leat_now_ns() + ms * 1000000;
 }
 
-static leat_server_call *parked;
-/* gone: calls whose caller was lost; entered: calls of Park, Block and Leave. */
+static leat_server_call *parked; /* The last call of Park, which the test replies to. */
+/* gone: calls of Park that were cancelled or whose connection broke; entered: calls of Park, Block
+ * and Leave that have reached the handler. */
 static atomic_int gone, entered;
-static leat_event
-    released[500]; /* one for each call of Block or Leave, in the order of the calls */
+/* Call i of Block or Leave, in the order of arrival, returns when released[i] is set. */
+static leat_event released[500];
 
 static inline void echo_begin(void)
 {
@@ -58,7 +59,7 @@ static inline void echo_handle(void *arg, leat_server_call *a, const char *metho
     leat_server_call_reply(a, s, &out);
 }
 
-/* Makes a call, and copies the reply as text. */
+/* Makes a call, and copies the reply as text to `reply`, of cap bytes. */
 static inline leat_status echo_call(leat_channel *c, const char *method, const char *text,
                                     char *reply, size_t cap, const leat_call_options *options)
 {
@@ -82,7 +83,7 @@ static inline void await(atomic_int *n, int least)
     CHECK(atomic_load(n) >= least);
 }
 
-/* The result of a call that is made without waiting. */
+/* Set by on_result, for calls that a test makes without waiting for the reply. */
 typedef struct result {
     leat_event done;
     leat_status status;

@@ -1,5 +1,5 @@
-/* stream_cases.h -- what every transport that carries frames must do: the cases of call_cases.h,
- * and peers in another process that are killed or stopped. */
+/* stream_cases.h -- test cases for every transport that carries wire frames: those of call_cases.h,
+ * and peers in other processes that are killed or stopped by a signal. */
 #ifndef LEAT_TEST_STREAM_CASES_H
 #define LEAT_TEST_STREAM_CASES_H
 
@@ -9,6 +9,7 @@
 #include "cluster/stream/conn.h"
 #include "task.h"
 
+/* The server process: listens, and writes its offer to standard output, in hexadecimal. */
 static int serve(void)
 {
     listen_here();
@@ -61,7 +62,8 @@ static void stopped(void)
     CHECK_OK(ask("/test/Echo", "hello", reply, sizeof reply, 0));
     task_pause(&t);
     CHECK_ERROR(ask("/test/Echo", "", reply, sizeof reply, 200), DEADLINE_EXCEEDED, "in time");
-    /* More than fits into any buffer: nobody waits but the call. */
+    /* A message that fits into no buffer of the transport: its call times out like any other, and
+     * leat_channel_call does not block. */
     leat_tensor *big;
     CHECK_OK(leat_tensor_new(LEAT_UINT8, leat_shape(LARGE), &big));
     leat_outgoing out = {0};

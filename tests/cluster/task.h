@@ -1,4 +1,4 @@
-/* task.h -- starts other processes for tests: the same program again, with a role as argument. */
+/* task.h -- starts other processes for tests. They run the test program itself, with a role. */
 #ifndef LEAT_TEST_TASK_H
 #define LEAT_TEST_TASK_H
 
@@ -10,11 +10,12 @@
 
 typedef struct task {
     pid_t pid;
-    FILE *says; /* its standard output */
+    FILE *says; /* The standard output of the process. */
 } task;
 
-/* Runs this program as "PROGRAM --role role arg", in a new process, which calls `first` before, if
- * that is not NULL. (A fork alone would not do, because gRPC has threads.) */
+/* Runs this program in a new process, with the arguments "--role role arg". The new process calls
+ * `first`, which may be NULL, before exec. A fork without exec is not enough, because the threads
+ * of gRPC do not exist in the child. */
 static inline task task_start_after(void (*first)(void), const char *role, const char *arg)
 {
     int p[2];
