@@ -1,5 +1,5 @@
-/* transport.c -- chooses the transport that a call goes by, listens on several at once, and waits
- * for callers that want their reply in one function. */
+/* transport.c -- chooses the link that a call goes by, listens on several transports at once, and
+ * makes calls whose caller waits for the reply. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,18 +15,21 @@ int64_t leat_ping_after_ns = INT64_C(10000000000);
 struct leat_channel {
     char *address, *peer;
     const leat_security *security;
-    int n;                                   /* of links: one a transport, in their order */
-    leat_link *links[LEAT_TRANSPORTS_MAX];   /* atomic; NULL: none */
-    pthread_mutex_t lock;                    /* guards what follows; held while a link is opened */
-    leat_strbuf offers[LEAT_TRANSPORTS_MAX]; /* from which links were opened */
-    leat_link *replaced;                     /* dead ones, which calls under way may still use */
-    bool closing;                            /* no link is opened any more */
-    pthread_mutex_t renew_lock;              /* held while links renew their connections */
+    int n; /* The number of transports. */
+    /* Atomic: links[i] is the link by transport i of leat_transports, or NULL. */
+    leat_link *links[LEAT_TRANSPORTS_MAX];
+    /* Guards offers, replaced and closing. Held while a link is opened; taken before renew_lock. */
+    pthread_mutex_t lock;
+    leat_strbuf offers[LEAT_TRANSPORTS_MAX]; /* links[i] was opened from offers[i]. */
+    /* Links that newer ones replaced. They are freed with the channel, since calls may use them. */
+    leat_link *replaced;
+    bool closing;               /* The channel is being freed: no link is opened any more. */
+    pthread_mutex_t renew_lock; /* Held while links renew their connections. */
 };
 
 struct leat_listener {
     leat_endpoint *endpoints[LEAT_TRANSPORTS_MAX];
-    int n; /* of endpoints; the one that is by_address is the last */
+    int n; /* The number of endpoints. The last one is that of the transport by_address. */
 };
 
 void leat_offers_release(leat_offers *o)
@@ -71,7 +74,7 @@ void leat_channel_free(leat_channel *c)
 {
     if (!c)
         return;
-    /* Until their links are freed, calls under way may still get replies with offers. */
+    /* Until the links are freed, a reply to GetStatus may still come and bring offers. */
     pthread_mutex_lock(&c->lock);
     c->closing = true;
     pthread_mutex_unlock(&c->lock);
@@ -101,8 +104,8 @@ static leat_link *link_at(leat_channel *c, int i)
     return __atomic_load_n(&c->links[i], __ATOMIC_ACQUIRE);
 }
 
-/* The link is dead: the other links of the channel leave their idle connections, before the next
- * call can go by one of them. */
+/* Makes the channel's other links renew their connections because a link is dead, once for each
+ * dead link, before the next call goes by one of the other links. */
 static void leave_dead(leat_channel *c, leat_link *dead)
 {
     if (__atomic_load_n(&dead->death_seen, __ATOMIC_ACQUIRE))
@@ -130,7 +133,8 @@ static bool same(const leat_strbuf *a, const leat_strbuf *b)
     return a->n == b->n && (!a->n || memcmp(a->s, b->s, a->n) == 0);
 }
 
-/* True if the channel has a link by that transport now. The lock is held. */
+/* Opens a link by transport i, unless the present one lives and is of the same offer. True if the
+ * channel has such a link now. The channel's lock is held. */
 static bool use_offer(leat_channel *c, int i, const leat_offer *offer)
 {
     leat_link *old = c->links[i], *link;
@@ -139,7 +143,7 @@ static bool use_offer(leat_channel *c, int i, const leat_offer *offer)
     leat_link_target to = {c->address, c->peer, c->security, offer};
     leat_status s = leat_transports[i]->open(&to, &link);
     if (s) {
-        /* That a peer is not within the reach of a transport is nothing to tell of. */
+        /* FAILED_PRECONDITION: the transport does not lead to this peer, which is normal. */
         if (leat_status_code(s) != LEAT_FAILED_PRECONDITION)
             LEAT_LOG(INFO, "No calls to %s by %s: %s", c->peer, leat_transports[i]->name,
                      leat_status_message(s));
@@ -190,7 +194,7 @@ leat_link_state leat_channel_state(leat_channel *c)
     return state(l);
 }
 
-/* The most preferred one that lives. */
+/* Gives the most preferred link that lives, or the least preferred one if none does. */
 static leat_link *best(leat_channel *c)
 {
     leat_link *last = NULL;
@@ -236,7 +240,7 @@ static void listen_beside(leat_listener *l, int i, const char *address,
     *offer = (leat_offer){0};
     leat_status s = t->listen(address, o, handler, arg, &offer->data, &l->endpoints[l->n]);
     if (s) {
-        if (o->data_port) /* somebody wants it, and has opened a firewall for it */
+        if (o->data_port) /* The user chose the port, perhaps opened a firewall: a warning. */
             LEAT_LOG(WARNING, "No calls come by %s: %s", t->name, leat_status_message(s));
         else
             LEAT_LOG(INFO, "No calls come by %s: %s", t->name, leat_status_message(s));
@@ -245,7 +249,7 @@ static void listen_beside(leat_listener *l, int i, const char *address,
         return;
     }
     snprintf(offer->transport, sizeof offer->transport, "%s", t->name);
-    /* A peer that connects by it may request the list (leat_peers_self) at once. */
+    /* A peer that has connected by this transport may read the list now (leat_peers_self). */
     __atomic_store_n(&o->offers->n, o->offers->n + 1, __ATOMIC_RELEASE);
     l->endpoints[l->n++]->transport = t;
 }
@@ -320,13 +324,14 @@ int64_t leat_server_call_max_reply(const leat_server_call *a)
     return a->ops->max_reply ? a->ops->max_reply(a) : LEAT_MESSAGE_MAX;
 }
 
+/* A call of leat_channel_call_wait. */
 typedef struct waiting {
     leat_event done;
     leat_status status;
     void *reply;
     size_t size;
-    pthread_mutex_t lock; /* guards call: NULL once the reply is there */
-    leat_call *call;
+    pthread_mutex_t lock; /* Guards call. */
+    leat_call *call;      /* NULL once the reply function has begun to run. */
 } waiting;
 
 static void on_reply(void *arg, leat_status s, const leat_incoming *in)

@@ -1,11 +1,11 @@
-/* transport_int.h -- what a transport is: the seam between transport.c, which chooses among them,
- * and the folders that each hold one.
+/* transport_int.h -- the interface between transport.c, which chooses a transport for each call,
+ * and the transports, which have a folder each.
  *
  * A transport exports one leat_transport and has one line in transports.c. Nothing outside its
- * folder knows it by name. One of them is spoken by every address; the others are offered over it:
- * a task tells its peers, by GetStatus, what they need to open a link by each transport that it
- * listens on (leat_offer). A channel holds the links that were opened, and a call takes the most
- * preferred one that lives.
+ * folder knows a transport by name. One transport, gRPC, is available at every address. The other
+ * ones are offered over gRPC: a task's reply to GetStatus tells its peers what they need to open a
+ * link by each transport that the task listens on (leat_offer). A channel holds the links that were
+ * opened, and a call goes by the most preferred link that lives.
  */
 #ifndef LEAT_CLUSTER_TRANSPORT_INT_H
 #define LEAT_CLUSTER_TRANSPORT_INT_H
@@ -14,44 +14,45 @@
 
 typedef struct leat_transport leat_transport;
 
-/* ---- Calling: one transport's part of a channel ---- */
+/* ---- Making calls: a link is one transport's part of a channel ---- */
 typedef enum leat_link_state {
-    LEAT_LINK_OPENING, /* not to be used yet */
+    LEAT_LINK_OPENING, /* Not to be used yet. */
     LEAT_LINK_LIVES,
-    LEAT_LINK_DEAD, /* for good */
+    LEAT_LINK_DEAD, /* Never lives again. */
 } leat_link_state;
 typedef struct leat_link leat_link;
 typedef struct leat_link_ops {
-    /* As leat_channel_call. A link that is not alive any more fails the call, UNAVAILABLE. */
+    /* As leat_channel_call. If the link is dead, the call ends with UNAVAILABLE. */
     void (*call)(leat_link *l, const char *method, leat_outgoing *request,
                  const leat_call_options *options, leat_reply_fn fn, void *arg,
                  leat_call **call_out);
-    void (*free)(leat_link *l); /* as leat_channel_free */
-    /* Optional. NULL: it always lives, and connects again by itself. */
+    void (*free)(leat_link *l); /* As leat_channel_free. */
+    /* Optional; NULL: the link always lives, and connects again by itself. */
     leat_link_state (*state)(const leat_link *l);
-    /* Optional: the next call is to use a new connection, unless calls are under way. The channel
-     * calls it when another link to the same peer has died: the network may have been cut, and the
-     * peer may have closed an idle connection meanwhile, of which this task heard nothing. */
+    /* Optional. Makes the link's next call use a new connection, unless calls are under way on the
+     * present one. The channel calls renew when another link to the same peer has died: the network
+     * may have been cut, and the peer may have closed the idle connection without this task
+     * noticing. */
     void (*renew)(leat_link *l);
-    /* Optional: the channel has another link by this transport now. A link that is still OPENING
-     * does not go on trying. */
+    /* Optional. The channel calls replaced when it has a newer link by the same transport. A link
+     * that is still OPENING stops trying to connect. */
     void (*replaced)(leat_link *l);
 } leat_link_ops;
 struct leat_link {
     const leat_link_ops *ops;
-    leat_link *next;     /* the next one in the channel's list of replaced links */
-    uint32_t death_seen; /* atomic: the links that renew were told that this one died */
+    leat_link *next;     /* In the channel's list of replaced links. */
+    uint32_t death_seen; /* Atomic: 1 once the channel has renewed its links after this one died. */
 };
 
-/* A peer with open calls is pinged when nothing has come from it for so long, and given up after
- * twice this time. Tests shorten it. */
+/* A peer with calls under way that has sent nothing for leat_ping_after_ns is pinged. If it sends
+ * nothing for that time again, its calls end with UNAVAILABLE. Tests shorten the time. */
 extern int64_t leat_ping_after_ns;
 
 struct leat_call {
     void (*cancel)(leat_call *call);
 };
 
-/* ---- Serving: one transport's part of a listener, and its calls ---- */
+/* ---- Serving: an endpoint is one transport's part of a listener ---- */
 typedef struct leat_endpoint {
     const leat_transport *transport;
 } leat_endpoint;
@@ -60,53 +61,53 @@ typedef struct leat_server_call_ops {
     void (*reply)(leat_server_call *c, leat_status s, leat_outgoing *reply);
     bool (*on_cancel)(leat_server_call *c, void (*fn)(void *arg), void *arg);
     const char *(*peer)(const leat_server_call *c);
-    void (*will_block)(leat_server_call *c);         /* optional */
-    int64_t (*max_reply)(const leat_server_call *c); /* optional; NULL: LEAT_MESSAGE_MAX */
+    void (*will_block)(leat_server_call *c);         /* Optional. */
+    int64_t (*max_reply)(const leat_server_call *c); /* Optional; NULL: LEAT_MESSAGE_MAX. */
 } leat_server_call_ops;
 struct leat_server_call {
     const leat_server_call_ops *ops;
 };
 
 /* ---- A transport ---- */
-/* Where a link leads to. */
 typedef struct leat_link_target {
-    const char *address, *peer;    /* as leat_channel_open has them */
-    const leat_security *security; /* NULL: none */
-    const leat_offer *offer;       /* of this transport; NULL for the one that needs none */
+    const char *address, *peer;    /* As in leat_channel_open. */
+    const leat_security *security; /* NULL: no TLS and no token. */
+    const leat_offer *offer;       /* The peer's offer of the transport; NULL if by_address. */
 } leat_link_target;
 
 struct leat_transport {
-    const char *name; /* in offers, options and logs: "grpc", "shm" */
-    /* Every address speaks it, so that links are opened without an offer. True of one transport. */
+    const char *name; /* Used in offers, options and logs: "grpc", "shm". */
+    /* The transport is available at every address: its links need no offer. True of exactly one. */
     bool by_address;
-    /* Calls are handled as those of leat_listen. offer_out: what peers need to open a link, there
-     * before the first of them can come; not used if by_address. An error means that this transport
-     * cannot be had here: the others go on without it, unless by_address. */
+    /* As leat_listen. Appends to offer_out what peers need to open a link, before a peer can
+     * connect; offer_out is NULL if by_address. After an error the listener goes on without this
+     * transport, unless by_address. */
     leat_status (*listen)(const char *address, const leat_listen_options *options,
                           leat_handler_fn handler, void *arg, leat_strbuf *offer_out,
                           leat_endpoint **out);
-    void (*stop)(leat_endpoint *e, int64_t deadline_ns); /* as leat_listener_stop; frees it */
-    /* Must not wait for a peer that is slow or cannot be reached for longer than some seconds, and
-     * only for one of this machine: else the link is given in state OPENING. FAILED_PRECONDITION:
-     * this peer cannot be reached that way, from here. */
+    void (*stop)(leat_endpoint *e, int64_t deadline_ns); /* As leat_listener_stop; frees e. */
+    /* May wait for a peer on this machine, for some seconds at most. A link to another machine is
+     * given at once, in state OPENING. FAILED_PRECONDITION: this transport does not lead to the
+     * peer from here, which is normal and is not logged. */
     leat_status (*open)(const leat_link_target *to, leat_link **out);
-    int (*port)(const leat_endpoint *e); /* of the one that is by_address; else optional */
-    /* Optional: as leat_pool_wait, but reads what comes from peers meanwhile and works on it: a
-     * handler or a reply function may run in this thread. p is NULL if the step has no nodes on
-     * this task. -1, at once: nothing comes this way. */
+    int (*port)(const leat_endpoint *e); /* Optional unless by_address. */
+    /* Optional. As leat_pool_wait, but may read messages of peers while it waits, and run handlers
+     * and reply functions in the waiting thread. p is NULL if the step has no nodes on this task.
+     * Gives -1 at once if the process has no connections by this transport, or if the thread is not
+     * to read them. */
     int (*wait)(leat_pool *p, leat_event *e, int64_t deadline_ns);
 };
 
-/* A channel that goes by this transport alone; once its link has died all calls fail. */
+/* Opens a channel with a single link, by transport t. Once the link is dead all calls fail. */
 leat_status leat_channel_open_link(const leat_transport *t, const leat_link_target *to,
                                    leat_channel **out) LEAT_MUST_CHECK;
 
-/* Of its most preferred link. */
+/* Gives the state of the channel's most preferred link. */
 leat_link_state leat_channel_state(leat_channel *c);
 
-/* All transports in order of preference, NULL at the end. Tests put a list of their own here. */
+/* All transports in order of preference, with NULL at the end. Tests set a list of their own. */
 extern const leat_transport *const *leat_transports;
-/* INTERNAL if a transport lacks what it must have; says which. */
+/* INTERNAL: a transport lacks a mandatory field, which the message names. */
 leat_status leat_transports_check(void) LEAT_MUST_CHECK;
 
 #endif

@@ -1,4 +1,4 @@
-/* transports.c -- the list of transports. */
+/* transports.c -- the list of transports, in order of preference. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,11 +9,11 @@ extern const leat_transport leat_transport_local, leat_transport_shm, leat_trans
 
 static const leat_transport *const built_in[] = {
 #if LEAT_CLUSTER
-    &leat_transport_local,  /* within one process */
-    &leat_transport_shm,    /* within one machine */
-    &leat_transport_socket, /* between Leat's tasks */
+    &leat_transport_local,  /* Between servers of one program. */
+    &leat_transport_shm,    /* Between Leat tasks of one machine. */
+    &leat_transport_socket, /* Between Leat tasks. */
 #endif
-    &leat_transport_grpc, /* everybody */
+    &leat_transport_grpc, /* Between all tasks, TensorFlow's among them. */
     NULL,
 };
 const leat_transport *const *leat_transports = built_in;

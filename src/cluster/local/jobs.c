@@ -1,5 +1,6 @@
-/* jobs.c -- see jobs.h. Jobs wait in a queue, and each of them has a thread: one that spins for it,
- * because it has just done another one, or one of a pool's threads for jobs that may block. */
+/* jobs.c -- see jobs.h. Jobs wait in a queue. For each job in it there is a thread that will take
+ * it: a thread that has just run another job and spins, or a thread of the pool, which has threads
+ * for jobs that may block (leat_pool_submit_blocking). */
 #include "cluster/local/jobs.h"
 
 #include <pthread.h>
@@ -9,12 +10,12 @@
 #include "core/threadpool.h"
 
 static struct {
-    pthread_mutex_t lock; /* guards what follows; taken last but for the pool's own */
-    int users;
-    leat_pool *pool; /* there while there are users */
-    leat_later_job *first, *last;
-    atomic_int queued;
-    int spinning; /* threads that will take a job each */
+    pthread_mutex_t lock;         /* Guards all fields. Taken after all locks but the pool's own. */
+    int users;                    /* Listeners and links. */
+    leat_pool *pool;              /* Set while there are users. */
+    leat_later_job *first, *last; /* The queue. last is valid if first is not NULL. */
+    atomic_int queued;            /* The length of the queue. Read without the lock, too. */
+    int spinning;                 /* Threads that spin until the queue has a job for them. */
 } jobs = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void leat_local_jobs_join(void)
@@ -33,7 +34,7 @@ void leat_local_jobs_leave(void)
     leat_pool_free(last);
 }
 
-/* The oldest one, or NULL. The lock is held. */
+/* Takes the oldest job of the queue; NULL: the queue is empty. The lock is held. */
 static leat_local_job *take(void)
 {
     leat_later_job *j = jobs.first;
@@ -94,7 +95,8 @@ void leat_local_job_submit(leat_local_job *j, void (*fn)(void *arg), void *arg)
     submit(&j->later);
 }
 
-/* Runs the first one. It may block, so the others are put off again, for leat_later_now to find. */
+/* Runs the first job of the list. It may block, so the other jobs are put off again:
+ * leat_later_now, which is called before a thread blocks, then gives them to other threads. */
 static void run_later(leat_later_job *list)
 {
     leat_local_job *j = (leat_local_job *)list;
@@ -109,7 +111,7 @@ static void run_later(leat_later_job *list)
 void leat_local_job_soon(leat_local_job *j, void (*fn)(void *arg), void *arg)
 {
     *j = (leat_local_job){.later = {.run = run_later, .submit = submit}, .fn = fn, .arg = arg};
-    /* A thread that waits for the end of a step does nothing else. */
+    /* A thread that waits for one step (leat_later_only) may not run this job. */
     if (leat_later_may_run(j))
         leat_later_job_add(&j->later);
     else

@@ -1,23 +1,27 @@
-/* jobs.h -- the threads that handlers and reply functions of calls within this process run on. */
+/* jobs.h -- jobs: handlers and reply functions of calls within this process, and the threads that
+ * run them. */
 #ifndef LEAT_CLUSTER_LOCAL_JOBS_H
 #define LEAT_CLUSTER_LOCAL_JOBS_H
 
 #include "core/later.h"
 
-/* Part of what it works on. */
+/* A member of the object that its function works on. */
 typedef struct leat_local_job {
-    leat_later_job later; /* also links the queue of jobs that wait for a thread */
+    leat_later_job later; /* later.next also links the queue of jobs that wait for a thread. */
     void (*fn)(void *arg);
     void *arg;
 } leat_local_job;
 
-/* Listeners and links: there are threads while there is one of them. */
+/* Each listener and each link calls leat_local_jobs_join when it is opened and
+ * leat_local_jobs_leave when it is closed; between the first join and the last leave there are
+ * threads. The last leave waits until all jobs are done. */
 void leat_local_jobs_join(void);
-void leat_local_jobs_leave(void); /* the last one waits until all jobs are done */
-/* Runs fn(arg), which may block, in another thread. The caller holds no lock that fn takes: it runs
- * here if no thread can be had. */
+void leat_local_jobs_leave(void);
+/* Runs fn(arg), which may block, in another thread, or in this one if the system gives no thread.
+ * So the caller must not hold a lock that fn takes. */
 void leat_local_job_submit(leat_local_job *j, void (*fn)(void *arg), void *arg);
-/* The same, or in this thread, if it puts jobs off (core/later.h), when it has done so. */
+/* If this thread puts jobs off (core/later.h), puts the job off: it runs in this thread, unless the
+ * thread blocks first. Else does as leat_local_job_submit. */
 void leat_local_job_soon(leat_local_job *j, void (*fn)(void *arg), void *arg);
 
 #endif

@@ -1,11 +1,13 @@
 /* transport.c -- calls between tasks of one process: request and reply are handed over as they are,
  * tensors by reference.
  *
- * 1. A call is one object for both sides. It ends once for its caller: when it is replied to,
- *    cancelled or late, or when its link is freed or its listener stopped, whichever comes first.
- * 2. Handlers and reply functions are jobs (jobs.h), which run when the function that called or
- *    replied has returned, or in another thread.
- * 3. A link refers to the endpoint that it leads to, and dies when that is stopped.
+ * 1. A call is one object, which caller and handler share. It ends once for its caller: when it is
+ *    replied to or cancelled, when its deadline passes, or when its link is freed or its endpoint
+ *    stopped, whichever comes first.
+ * 2. Handlers and reply functions are jobs (jobs.h). They run in another thread, or in the thread
+ *    that made the call or the reply, after leat_channel_call or leat_server_call_reply returned.
+ * 3. A link has a reference to the endpoint that it leads to, and is dead once the endpoint was
+ *    stopped.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -27,55 +29,55 @@ typedef struct endpoint {
     void *arg;
     int64_t max_message;
     int max_calls;
-    uint32_t stopped; /* atomic */
-    /* Guarded by the process's lock: */
-    unsigned long long number; /* in its offer */
-    int refs;                  /* the listener's, and one of each link and of each accepted call */
-    int calls;                 /* that were accepted and not replied to */
-    int jobs;                  /* run_handler and run_gone: submitted, and not done */
-    bool stopping;             /* no more calls are accepted */
-    struct endpoint *next;
+    uint32_t stopped; /* Atomic: 1 once links to the endpoint are dead. */
+    /* Guarded by process.lock: */
+    unsigned long long number; /* Identifies the endpoint in its offer. */
+    int refs;                  /* One for the listener, one for each link and each accepted call. */
+    int calls;                 /* Calls that were accepted and not replied to. */
+    int jobs;                  /* Jobs run_handler and run_gone that have not returned. */
+    bool stopping;             /* No more calls are accepted. */
+    struct endpoint *next;     /* In process.endpoints. */
 } endpoint;
 
 typedef struct local_link {
     leat_link base;
     endpoint *to;
     char *address, *peer;
-    int calls; /* whose reply function has not returned; guarded by the process's lock */
+    int calls; /* Calls whose reply function has not returned; guarded by process.lock. */
 } local_link;
 
 typedef struct call {
     leat_call caller;
     leat_server_call server;
     leat_local_job handler_job, reply_job, gone_job;
-    local_link *link; /* lives until the reply function has returned */
-    endpoint *to;     /* a reference; NULL if the call was not accepted */
+    local_link *link; /* Valid until the reply function has returned. */
+    endpoint *to;     /* A reference; NULL if the call was not accepted. */
     const char *method;
     leat_reply_fn fn;
     void *arg;
     int64_t started_ns, deadline_ns;
     leat_outgoing request, reply;
-    leat_status status; /* of the reply */
+    leat_status status; /* The status that the reply function gets. */
     leat_gone gone;
-    /* Guarded by the process's lock: */
-    int refs;                /* run_reply's; that of whoever will reply; run_gone's */
-    bool ended;              /* status and reply are set, and run_reply was or is being submitted */
-    struct call *next, **at; /* among the open ones, until it has ended */
+    /* Guarded by process.lock: */
+    int refs;   /* One for run_reply, one until the handler's reply, one for run_gone. */
+    bool ended; /* status and reply are set, and run_reply was submitted or is about to be. */
+    struct call *next, **at; /* In process.calls until the call has ended. */
 } call;
 
 /* The listeners and open calls of this process. */
 static struct {
     pthread_once_t once;
-    unsigned long long identity;  /* random: no other process has it */
-    pthread_mutex_t lock;         /* guards what follows; no other lock is taken under it */
-    pthread_cond_t changed;       /* a count of an endpoint or link */
-    unsigned long long listeners; /* that there ever were */
-    endpoint *endpoints;
-    call *calls;
-    /* While it is true, run_watch waits until watch_ns or for the event, whichever comes first. */
-    bool watches;
-    int64_t watch_ns;
-    leat_event watch_again;
+    unsigned long long identity; /* A random number that identifies this process in offers. */
+    /* Guards the fields below. No other lock is taken while it is held. */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;       /* Signalled when calls or jobs of an endpoint or link change. */
+    unsigned long long listeners; /* Endpoints that were ever made. */
+    endpoint *endpoints;          /* Endpoints that were not stopped. */
+    call *calls;                  /* Calls that have not ended. */
+    bool watches;                 /* run_watch was submitted and has not returned. */
+    int64_t watch_ns;             /* The time until which run_watch waits (CLOCK_MONOTONIC). */
+    leat_event watch_again;       /* Ends the wait of run_watch, which then looks at all calls. */
     leat_local_job watch_job;
 } process = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -114,7 +116,8 @@ static void close_call(call *k)
 }
 
 /* ---- Jobs ---- */
-/* What was sent, as the receiver gets it. Free the slices with free(). */
+/* Gives an outgoing message as the receiver gets it, without a copy. The caller frees its slices
+ * with free(). */
 static leat_incoming incoming_of(const leat_outgoing *o)
 {
     leat_slice *slices = leat_new_array(leat_slice, 2 * o->n_pieces + 1);
@@ -146,7 +149,7 @@ static void run_reply(void *arg)
     pthread_mutex_unlock(&process.lock);
 }
 
-/* The lock is held, and given back. */
+/* The lock is held, and released here. */
 static void end_job(endpoint *e)
 {
     e->jobs--;
@@ -156,7 +159,7 @@ static void end_job(endpoint *e)
 
 static void run_handler(void *arg)
 {
-    call *k = arg; /* may be gone once it was replied to */
+    call *k = arg; /* May be freed as soon as the handler has replied. */
     endpoint *e = k->to;
     leat_outgoing request = k->request;
     leat_incoming in = incoming_of(&request);
@@ -189,7 +192,8 @@ static leat_status failure(const call *k, leat_code code, const char *what)
         k->link->address, what, k->method, (double)(leat_now_ns() - k->started_ns) / 1e9);
 }
 
-/* Ends an open call, and tells its handler. The lock is held, and given back. */
+/* Ends a call with an error, and tells its handler that the caller is lost. The lock is held, and
+ * released here. */
 static void give_up(call *k, leat_code code, const char *what)
 {
     close_call(k);
@@ -201,7 +205,7 @@ static void give_up(call *k, leat_code code, const char *what)
     leat_local_job_submit(&k->gone_job, run_gone, k);
 }
 
-/* Gives up all open calls of the link, or to the endpoint; the other one is NULL. */
+/* Ends all calls of link l, or all calls to endpoint e; the other argument is NULL. */
 static void give_up_all(const local_link *l, const endpoint *e, leat_code code, const char *what)
 {
     for (;;) {
@@ -216,7 +220,7 @@ static void give_up_all(const local_link *l, const endpoint *e, leat_code code, 
     pthread_mutex_unlock(&process.lock);
 }
 
-/* Gives up calls that are late, for as long as there are calls with a deadline. */
+/* A job that ends calls when their deadline passes. Runs while there are calls with a deadline. */
 static void run_watch(void *unused)
 {
     pthread_mutex_lock(&process.lock);
@@ -242,7 +246,7 @@ static void run_watch(void *unused)
     pthread_mutex_unlock(&process.lock);
 }
 
-/* Whether run_watch has to be submitted. The lock is held. */
+/* A call with this deadline begins. True: run_watch has to be submitted. The lock is held. */
 static bool watch_deadline(int64_t deadline_ns)
 {
     bool start = deadline_ns && !process.watches;
@@ -252,11 +256,11 @@ static bool watch_deadline(int64_t deadline_ns)
     return start;
 }
 
-/* A listener or link has no more calls. The lock is held, and given back. */
+/* A listener or link that has no more calls is closed. The lock is held, and released here. */
 static void leave(void)
 {
     if (process.watches)
-        leat_event_set(&process.watch_again); /* it ends if it watched for those calls alone */
+        leat_event_set(&process.watch_again); /* run_watch returns if no call has a deadline. */
     pthread_mutex_unlock(&process.lock);
     leat_local_jobs_leave();
 }
@@ -369,7 +373,7 @@ static void cancel(leat_call *base)
         give_up(k, LEAT_CANCELLED, "was not waited for any longer: the call was cancelled");
 }
 
-/* Why a call is not accepted; NULL if it is. The lock is held. */
+/* Gives the reason why e does not accept the call; NULL if it does. The lock is held. */
 static leat_status refusal(const call *k, const endpoint *e)
 {
     size_t size = leat_outgoing_size(&k->request);

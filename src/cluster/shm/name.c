@@ -1,4 +1,4 @@
-/* name.c -- where a task's shared memory is to be had, as peers are told of it. */
+/* name.c -- the offer of a task that listens on shared memory. */
 #include <stdio.h>
 #include <string.h>
 

@@ -35,8 +35,8 @@ leat_status leat_rings_make(leat_ring_pair *p, int *fd_out)
     int fd = memfd_create("leat", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     LEAT_REQUIRE(fd >= 0, RESOURCE_EXHAUSTED, "Cannot make shared memory: %s", strerror(errno));
     leat_status s = NULL;
-    /* Its size is sealed: memory that is truncated while a process reads it would kill that
-     * process. */
+    /* The size is sealed: a process that accesses memory which its peer has truncated gets
+     * SIGBUS. */
     if (ftruncate(fd, MAP_BYTES) ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
         s = leat_error(RESOURCE_EXHAUSTED, "Cannot make shared memory: %s", strerror(errno));
@@ -119,8 +119,9 @@ static void wake(uint32_t *word)
         syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Between telling and the look whether somebody sleeps there must be a full fence, and on the other
- * side between saying so and the last look: one of the two sees the other. */
+/* The writer stores head and then loads naps; the reader stores naps and then loads head (await).
+ * Each needs a full fence in between, so that the writer sees that the reader is about to park, or
+ * the reader sees the new head. The same holds for tail and waits. */
 void leat_ring_show_written(leat_ring *r)
 {
     __atomic_store_n(&r->shared->cpu, (uint32_t)sched_getcpu() + 1, __ATOMIC_RELAXED);
@@ -146,7 +147,7 @@ int leat_ring_cpu(const leat_ring *r)
 
 typedef struct ring_wait {
     const leat_ring *ring;
-    int64_t (*look)(const leat_ring *r); /* 0: there is nothing yet */
+    int64_t (*look)(const leat_ring *r); /* leat_ring_ready or leat_ring_room. */
     const uint32_t *stop;
 } ring_wait;
 

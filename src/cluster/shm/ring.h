@@ -1,11 +1,12 @@
 /* ring.h -- bytes from one process to another through memory that both see.
  *
- * 1. One process writes, the other reads; each keeps its own place for itself and only tells the
- *    other one of it. What the other one tells is checked: a ring can be filled with nonsense, but
- *    no index leads out of it.
- * 2. Bytes are copied out before they are looked at, so that they cannot change meanwhile.
- * 3. A process that waits spins (core/spin.h), then sleeps on a futex in the shared memory; the
- *    other one wakes it only if it sleeps.
+ * 1. One process writes, the other one reads. Each keeps its own position in private memory
+ *    (leat_ring.at), and publishes it in the shared memory (head, tail). The position that the peer
+ *    publishes is checked: a wrong one ends the connection, and never leads outside of the ring.
+ * 2. The reader copies bytes out before it looks at them, so that the peer cannot change them
+ *    meanwhile.
+ * 3. A thread that waits spins (core/spin.h), then parks on a futex in the shared memory; the peer
+ *    wakes it only if it has parked.
  */
 #ifndef LEAT_CLUSTER_SHM_RING_H
 #define LEAT_CLUSTER_SHM_RING_H
@@ -15,59 +16,70 @@
 
 #include "core/spin.h"
 
-/* In shared memory, a cache line for each. */
+/* The part of a ring in shared memory besides its bytes. Each side's fields have a cache line of
+ * their own. All are atomic. */
 typedef struct leat_ring_shared {
-    _Alignas(64) uint64_t head;  /* bytes that were written, ever */
-    uint32_t cpu;                /* on which the writer was then, plus 1 */
-    _Alignas(64) uint64_t tail;  /* bytes that were read, ever */
-    _Alignas(64) uint32_t naps;  /* futex: 1 while the reader sleeps */
-    _Alignas(64) uint32_t waits; /* futex: 1 while the writer sleeps */
+    _Alignas(64) uint64_t head;  /* Bytes written since the ring was made. */
+    uint32_t cpu;                /* The CPU on which the writer last set head, plus 1. */
+    _Alignas(64) uint64_t tail;  /* Bytes read since the ring was made. */
+    _Alignas(64) uint32_t naps;  /* A futex: 1 while the reader is parked. */
+    _Alignas(64) uint32_t waits; /* A futex: 1 while the writer is parked. */
 } leat_ring_shared;
 
-/* One end, in one process. */
+/* One process's end of a ring: that of the writer or that of the reader. */
 typedef struct leat_ring {
     leat_ring_shared *shared;
     uint8_t *data;
-    uint64_t at; /* our place: head of a writer, tail of a reader; published now and then */
-    leat_spinner spinner; /* of the one that waits at this end */
+    uint64_t at; /* Bytes written or read by this end; head or tail, perhaps not published yet. */
+    leat_spinner spinner; /* Of the thread that waits at this end. */
 } leat_ring;
 
 enum { LEAT_RING_BYTES = 4 << 20 };
 
-/* Memory for two rings, ours to write and ours to read. */
+/* Memory with two rings: this process writes to out and reads from in. */
 typedef struct leat_ring_pair {
     void *map;
     leat_ring out, in;
 } leat_ring_pair;
-/* Makes the memory, and a file of it to be sent to the other. */
+/* Makes the memory. *fd_out is a descriptor of it, to be sent to the peer and then closed. */
 leat_status leat_rings_make(leat_ring_pair *p, int *fd_out) LEAT_MUST_CHECK;
-/* Takes fd, which the other sent. INVALID_ARGUMENT if it is not what leat_rings_make makes. */
+/* Takes fd, which the peer sent. INVALID_ARGUMENT: it is not memory of leat_rings_make. */
 leat_status leat_rings_take(leat_ring_pair *p, int fd) LEAT_MUST_CHECK;
 void leat_rings_release(leat_ring_pair *p);
 
-/* Bytes that fit now, or are there now; -1 if the other tells nonsense. */
+/* For the writer: bytes that fit now. -1: the peer has published a wrong position. */
 int64_t leat_ring_room(const leat_ring *r);
+/* For the reader: bytes that can be read now. -1: the peer has published a wrong position. */
 int64_t leat_ring_ready(const leat_ring *r);
-bool leat_ring_unread(
-    const leat_ring *r); /* the same by what was told, for who is not the reader */
-/* n at most what fits, or is there. Nobody sees it before it is told. */
+/* For threads that are not the reader: whether there are bytes to be read, by the published
+ * positions. */
+bool leat_ring_unread(const leat_ring *r);
+/* Write and read n bytes, which must not be more than leat_ring_room and leat_ring_ready gave. The
+ * peer does not notice before the position is published. */
 void leat_ring_put(leat_ring *r, const void *bytes, uint64_t n);
 void leat_ring_get(leat_ring *r, void *to, uint64_t n);
-/* By the writer, if nothing is left to be read: bytes up to the ring's end, 0 if it is at its
- * beginning. Who goes on there keeps using the same memory, which is in the caches. */
+/* For the writer. If the ring is empty and the writer's position is not at the start of the ring's
+ * memory, gives the bytes up to the end of that memory; else 0. A writer that skips these bytes
+ * uses the first part of the memory again, which is still in the CPU's caches. */
 uint64_t leat_ring_to_end(const leat_ring *r);
-void leat_ring_show_written(leat_ring *r); /* the reader is to be woken, too */
-void leat_ring_tell_written(leat_ring *r); /* both */
+/* Publishes what was written. The caller has to call leat_ring_wake_reader afterwards. */
+void leat_ring_show_written(leat_ring *r);
+/* Publishes what was written, and wakes the reader. */
+void leat_ring_tell_written(leat_ring *r);
+/* Publishes what was read, and wakes the writer. */
 void leat_ring_tell_read(leat_ring *r);
-/* Returns when there is something to read, or room to write, or *stop is not 0 (wake it up with
- * leat_ring_wake then), or for no reason. */
+/* Wait until there are bytes to read, or room to write, or *stop is not 0; may return early. A
+ * thread that sets *stop has to call leat_ring_wake_reader or leat_ring_wake_writer. */
 void leat_ring_await_bytes(leat_ring *r, const uint32_t *stop);
 void leat_ring_await_room(leat_ring *r, const uint32_t *stop);
-int leat_ring_cpu(const leat_ring *r); /* on which the writer was; -1: unknown */
-/* For a reader that sleeps at several rings: it is woken by a futex's wake at the word given, which
- * is 1 until then. After this it looks once more; awake again, it says so. */
+/* The CPU on which the writer last published what it wrote; -1: unknown. */
+int leat_ring_cpu(const leat_ring *r);
+/* For a reader that is going to park at several rings at once. leat_ring_nap says that the reader
+ * parks, and gives the futex, whose value is 1 until the reader is woken. After it the reader has
+ * to check for bytes once more. leat_ring_awake says that the reader runs again. */
 uint32_t *leat_ring_nap(leat_ring *r);
 void leat_ring_awake(leat_ring *r);
+/* Wake the parked reader or writer; do nothing if it is not parked. */
 void leat_ring_wake_reader(leat_ring *r);
 void leat_ring_wake_writer(leat_ring *r);
 

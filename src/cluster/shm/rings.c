@@ -11,11 +11,12 @@
 #include "core/bind.h"
 #include "core/later.h"
 
-/* Large messages are told in pieces, so that the reader copies while the rest is written. Others
- * are told once: a reader that is woken on the writer's CPU would only keep it from going on. */
+/* A frame of more than LARGE bytes is published every STRIDE bytes, so that the reader copies while
+ * the rest is written. A smaller frame is published once: a reader that is woken on the writer's
+ * CPU before the frame is complete would only delay the writer. */
 enum { STRIDE = 256 << 10, LARGE = 1 << 20, REWIND_AT = 256 << 10 };
 
-static atomic_int streams;
+static atomic_int streams; /* The number of ring streams of the process. */
 
 bool leat_rings_any(void)
 {
@@ -68,9 +69,9 @@ static void frame_read(leat_conn *c)
     leat_ring_tell_read(&of(c)->rings.in);
 }
 
-/* On a crowded machine a connection's own thread stays on the CPU of the one it reads from. Where
- * the kernel would put it, it waits behind the work of somebody else, while that CPU has nothing to
- * do but wait for it. */
+/* On a crowded machine the reader moves to the CPU on which the peer last wrote. On a CPU that the
+ * operating system chose, the reader would wait until another thread's work is done, while the
+ * peer's CPU is idle because the peer waits for the reader. */
 static void await_bytes(leat_conn *c)
 {
     leat_ring *r = &of(c)->rings.in;
@@ -82,8 +83,8 @@ static void await_bytes(leat_conn *c)
     leat_ring_await_bytes(r, &c->alarm);
 }
 
-/* Waits until a frame begins, or the connection ends. False if the reader role was left to
- * a thread that waits. */
+/* Waits until a frame begins, or the connection ends. False if the reader role was given up for a
+ * thread that reads while it waits for an event (waiter.c). */
 static bool await_frame(leat_conn *c, uint64_t number)
 {
     leat_ring *r = &of(c)->rings.in;
@@ -112,7 +113,8 @@ bool leat_rings_has_news(leat_conn *c)
 }
 
 /* ---- Writing ---- */
-/* Before a message: an empty ring begins anew if the message fits into what is free then. */
+/* Called before a frame is written. If the ring is empty, and the frame fits between the start of
+ * the ring's memory and the present position, skips to that start, by a SKIP frame. */
 static void rewind_ring(leat_ring *r, const leat_unsent *u)
 {
     uint64_t skip = leat_ring_to_end(r);
@@ -125,7 +127,8 @@ static void rewind_ring(leat_ring *r, const leat_unsent *u)
     r->at += f.size;
 }
 
-/* As much of a frame as fits now: true if that was all; then the reader is still to be woken. */
+/* Writes as much of a frame as fits. True if the frame was written as a whole: it is published, and
+ * the caller still has to wake the reader. */
 static bool push_frame(leat_rings_stream *s, leat_unsent *u)
 {
     leat_ring *r = &s->rings.out;

@@ -1,5 +1,5 @@
-/* transport.c -- shared memory as a transport: the socket at which tasks of this machine hand over
- * memory with two rings, after they showed the secret of the offer. */
+/* transport.c -- shared memory as a transport: the Unix socket at which peers of this machine
+ * connect, and the handshake, in which a peer sends the secret and memory with two rings. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ static leat_status connect_to(const leat_shm_name *name, const char *peer, int *
     return s;
 }
 
-/* Sends the memory, and hears whether it is accepted. */
+/* Sends the handshake with a descriptor of the memory, and waits for the reply. */
 static leat_status hand_over(int socket, int memory, uint64_t secret, const char *peer)
 {
     leat_shm_handshake handshake = {LEAT_SHM_MAGIC, LEAT_SHM_VERSION, secret};
@@ -97,7 +97,7 @@ static leat_status open_link(const leat_link_target *to, leat_link **out)
 }
 
 /* ---- Listening ---- */
-/* The handshake of a caller that connected: the file of its memory, or -1. */
+/* Reads the handshake of a peer. Gives the descriptor of the peer's memory, or -1. */
 static int read_handshake(listener *l, int socket)
 {
     leat_shm_handshake handshake = {0};

@@ -1,14 +1,15 @@
-/* waiter.c -- a thread that waits for an event reads the connections meanwhile, and works on
- * what comes: who waits for a step runs it, and no other thread is woken in between.
+/* waiter.c -- a thread that waits for an event, such as the end of a step, reads the connections
+ * meanwhile and works on their frames. So a message wakes the thread that waits for it, and no
+ * other thread in between. This thread is called the waiter below.
  *
- * 1. Only one thread of the process reads while it waits. When a second one waits as well, both let
- *    the connections' own threads read for a while: what comes for one of them should not wait
- *    until the other one's work is done.
- * 2. While it works on a frame, nobody has the reader role of its other connections; what comes
- *    there is read when it is back, or after some milliseconds by a thread that the watch starts.
- * 3. After some waits in a row that no other wait overlapped, the connections' own threads give the
- *    reader role up when they have nothing to read; they take it again when no thread has waited
- *    for a while.
+ * 1. Only one thread of the process reads while it waits. When a second thread waits as well, the
+ *    connections' own readers read for some time: a frame for one of the two threads should not
+ *    wait until the other one has done its work.
+ * 2. While the waiter works on a frame, no thread has the reader role of its other connections. The
+ *    waiter reads their frames afterwards, or the watch starts a reader after some milliseconds.
+ * 3. After SINGLE_WAITS waits in a row that no other wait overlapped, the connections' own readers
+ *    give the reader role up when they have nothing to read. They take it again after REST_TICKS
+ *    ticks of the watch in which no thread waited.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,22 +26,24 @@
 
 enum { CONNS_MAX = 64, SINGLE_WAITS = 8, REST_TICKS = 7 };
 
-static atomic_int waiting; /* threads that wait now */
-static atomic_int single;  /* waits in a row that nobody else's overlapped */
-static atomic_uint waits;  /* ever */
-static atomic_bool wants;
+static atomic_int waiting; /* Threads that wait now. */
+static atomic_int single;  /* Waits in a row that no other wait overlapped. */
+static atomic_uint waits;  /* All waits since the process began. */
+static atomic_bool wants;  /* See leat_waiter_reads. */
 
 bool leat_waiter_reads(void)
 {
     return atomic_load_explicit(&wants, memory_order_relaxed);
 }
 
+/* Gives the previous value. */
 static bool set_wants(bool on)
 {
     leat_watch_leave_free(on);
     return atomic_exchange(&wants, on);
 }
 
+/* The watch calls this every few milliseconds: see rule 3. */
 static void tick(void)
 {
     static unsigned seen;
@@ -64,10 +67,10 @@ static void call_reader(leat_conn *c, void *unused)
     leat_conn_call_reader(c);
 }
 
-/* The kernel can wait at several futexes since Linux 5.16. */
+/* Whether the operating system has futex_waitv, as Linux has since 5.16. */
 static bool can_sleep_at_many(void)
 {
-    static atomic_int known; /* 1: yes, 2: no */
+    static atomic_int known; /* 1: yes; 2: no; 0: not asked yet. */
     int k = atomic_load(&known);
     if (!k) {
         syscall(SYS_futex_waitv, NULL, 0, 0, NULL, CLOCK_MONOTONIC);
@@ -79,16 +82,17 @@ static bool can_sleep_at_many(void)
 
 /* ---- The thread that reads while it waits ---- */
 typedef struct held_conn {
-    leat_conn *conn; /* held */
-    uint64_t number;
+    leat_conn *conn; /* Held by leat_conn_hold. */
+    uint64_t number; /* The number of the reader role. */
 } held_conn;
 typedef struct waiter {
     leat_event *event;
     held_conn held[CONNS_MAX];
-    int n, next; /* next: whose turn it is */
-    int news;    /* which of them has news; -1: none */
+    int n, next; /* The number of entries of held; the entry that find_news looks at first. */
+    int news;    /* The entry of held that has news (leat_rings_has_news); -1: none. */
 } waiter;
 
+/* Takes the reader role of c, if no thread has it. The watch's lock is held. */
 static void take_over(leat_conn *c, void *arg)
 {
     waiter *s = arg;
@@ -115,6 +119,8 @@ static void drop(waiter *s, int i)
     s->held[i] = s->held[--s->n];
 }
 
+/* Reads one frame of a connection and works on it, while the reader roles of the other held
+ * connections are free. Drops connections whose role another thread took meanwhile. */
 static void read_from(waiter *s, int at)
 {
     leat_conn *c = s->held[at].conn;
@@ -132,7 +138,7 @@ static void read_from(waiter *s, int at)
             drop(s, i);
 }
 
-/* The next connection that has news, or -1. */
+/* Gives the next entry of held whose connection has news, in turn, or -1. */
 static int find_news(waiter *s)
 {
     for (int i = 0; i < s->n; i++) {
@@ -152,6 +158,7 @@ static bool over(void *arg)
     return s->news >= 0 || leat_event_is_set(s->event);
 }
 
+/* Parks until the event is set, a held connection has news, or deadline_ns has passed. */
 static void sleep_at_all(waiter *s, int64_t deadline_ns)
 {
     struct futex_waitv v[CONNS_MAX + 1];
@@ -191,6 +198,7 @@ static void read_while_waiting(waiter *s, int64_t deadline_ns)
     give_back(s);
 }
 
+/* others: the number of other threads that wait now. */
 static void begin(leat_event *e, int64_t deadline_ns, int others)
 {
     if (others) {
@@ -207,8 +215,8 @@ static void begin(leat_event *e, int64_t deadline_ns, int others)
     }
 }
 
-/* Without a pool the step has no nodes on this task, and its thread has nothing to run: it does not
- * keep another one, which has, from reading. */
+/* If p is NULL, the step has no nodes on this task, and the thread would run nothing that it reads.
+ * It does not count as a thread that waits, so that a thread which has nodes to run can read. */
 int leat_shm_wait(leat_pool *p, leat_event *e, int64_t deadline_ns)
 {
     if (!p || !leat_rings_any())

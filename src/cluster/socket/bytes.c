@@ -1,4 +1,4 @@
-/* bytes.c -- bytes from and to a socket, by TLS or as they are. */
+/* bytes.c -- sends and receives bytes on a socket, with or without TLS. */
 #define _GNU_SOURCE
 #include <sys/socket.h>
 

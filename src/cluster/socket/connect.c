@@ -1,6 +1,6 @@
-/* connect.c -- a link by a socket is opened by a thread of its own, so that nobody waits for a peer
- * behind a firewall; until it lives, calls go another way. A peer that was started anew has another
- * offer, which replaces the link. */
+/* connect.c -- opens a link by a socket. Each link has a thread that connects, so that no step
+ * waits for a peer behind a firewall; until the link lives, calls go by gRPC. A peer that was
+ * restarted has another offer, from which the channel opens a new link. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +23,7 @@
 #include "core/log.h"
 #include "core/threadpool.h"
 
+/* The deadline of one attempt; the pauses between attempts, which double up to PAUSE_MAX_NS. */
 static const int64_t PATIENCE_NS = INT64_C(5000000000), PAUSE_NS = INT64_C(2000000000),
                      PAUSE_MAX_NS = INT64_C(60000000000);
 
@@ -30,20 +31,20 @@ typedef struct opening {
     leat_stream_link *link;
     leat_socket_name name;
     char *address, *peer;
-    leat_tls_context *tls; /* NULL: none */
-    char host[256];        /* the name that the peer's certificate must have */
-    int cancel;            /* an eventfd: nobody wants the link any more */
+    leat_tls_context *tls; /* NULL: the connection is not encrypted. */
+    char host[256];        /* The name that the peer's certificate must have, if tls is set. */
+    int cancel;            /* An eventfd, readable once the link was replaced or is being freed. */
     pthread_t thread;
 } opening;
 
-/* A Unix socket of this machine leads to the peer. */
+/* Whether the peer is on this machine and has a Unix socket. */
 static bool is_local(const leat_socket_name *n)
 {
     return *leat_machine_id() && strcmp(n->host, leat_machine_id()) == 0 &&
            strcmp(n->local, "-") != 0;
 }
 
-/* Until fd is ready. False: the time is up, or nobody wants the link any more. */
+/* Waits until fd is ready. False: the deadline has passed, or the link was cancelled. */
 static bool await(const opening *o, int fd, short events, int64_t deadline_ns)
 {
     struct pollfd p[2] = {{fd, events, 0}, {o->cancel, POLLIN, 0}};
@@ -57,7 +58,7 @@ static bool await(const opening *o, int fd, short events, int64_t deadline_ns)
     return false;
 }
 
-/* Nobody wants the link any more, or will not within that time. */
+/* Waits for within_ns at most. True if the link was cancelled before or within that time. */
 static bool is_cancelled(const opening *o, int64_t within_ns)
 {
     struct pollfd p = {o->cancel, POLLIN, 0};
@@ -109,10 +110,10 @@ static int connect_tcp(const opening *o, int64_t deadline_ns)
 
 /* One attempt to connect. */
 typedef struct attempt {
-    int fd;        /* -1: not connected */
-    leat_tls *tls; /* NULL: none */
+    int fd;        /* -1: not connected. */
+    leat_tls *tls; /* NULL: the connection is not encrypted. */
     int64_t deadline_ns;
-    char why[500]; /* why it failed */
+    char why[500]; /* Why the attempt failed. */
 } attempt;
 
 static void fails(attempt *a, const char *why)
@@ -170,7 +171,8 @@ static void give_up(attempt *a)
         close(a->fd);
 }
 
-/* False: a->why is set, and the caller has to give a up. */
+/* Connects and makes the handshake. False: a->why is set. In both cases a is initialised, and after
+ * false the caller calls give_up. */
 static bool try_once(const opening *o, attempt *a)
 {
     bool local = is_local(&o->name);
@@ -182,7 +184,8 @@ static bool try_once(const opening *o, attempt *a)
     return false;
 }
 
-/* Tries until it comes about or nobody wants the link any more, ever more rarely. */
+/* The thread of a link: attempts to connect, after ever longer pauses, until an attempt succeeds or
+ * the link is cancelled. */
 static void *open_it(void *arg)
 {
     opening *o = arg;
@@ -199,7 +202,7 @@ static void *open_it(void *arg)
         if (is_cancelled(o, pause_ns))
             return NULL;
     }
-    fcntl(a.fd, F_SETFL, fcntl(a.fd, F_GETFL) & ~O_NONBLOCK); /* reads wait from now on */
+    fcntl(a.fd, F_SETFL, fcntl(a.fd, F_GETFL) & ~O_NONBLOCK); /* The stream's reads block. */
     leat_stream_link_start(o->link, leat_socket_stream_new(a.fd, a.tls));
     return NULL;
 }
@@ -228,7 +231,7 @@ static void before_free(void *arg)
     free_opening(o);
 }
 
-/* What a TCP connection to the peer needs to be encrypted. */
+/* Sets o->host and o->tls, for a TCP connection with TLS. */
 static leat_status prepare_tls(opening *o, const leat_link_target *to)
 {
     int port;

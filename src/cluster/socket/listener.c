@@ -1,9 +1,11 @@
-/* listener.c -- the sockets at which peers connect, and the one thread that hears their handshakes.
+/* listener.c -- the sockets at which peers connect, and the thread that makes the handshakes.
  *
- * 1. A connection that has not shown the secret costs one entry of a table and one descriptor. The
- *    table is small; when it is full, the oldest entry, which has had the most time, is closed.
- * 2. An entry is closed when its time is up, or with the first handshake that is wrong. After a TLS
- *    handshake that failed it stays until the peer has read why and closes, or its time is up.
+ * 1. A connection whose handshake is not complete costs a descriptor and an entry of a table of
+ *    WAITING_MAX entries. When the table is full, the oldest connection, which has had the most
+ *    time, is closed.
+ * 2. A connection is closed when its handshake is wrong, or not complete after PATIENCE_NS. After a
+ *    TLS handshake that failed, the connection stays open until the peer, which reads the reason,
+ *    closes it, or until PATIENCE_NS have passed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -36,10 +38,10 @@ static const int64_t PATIENCE_NS = INT64_C(3000000000), LOG_PAUSE_NS = INT64_C(1
 typedef struct waiting {
     int fd;
     bool local;
-    leat_tls *tls; /* NULL: none */
-    leat_tls_state tls_state;
+    leat_tls *tls;            /* NULL: the connection is not encrypted. */
+    leat_tls_state tls_state; /* LEAT_TLS_DONE if the connection is not encrypted. */
     int64_t deadline_ns;
-    size_t got;
+    size_t got; /* Bytes of handshake that were received. */
     leat_socket_handshake handshake;
 } waiting;
 
@@ -47,18 +49,18 @@ typedef struct listener {
     leat_endpoint base;
     leat_stream_server *server;
     leat_socket_name name;
-    leat_tls_context *tls; /* NULL: none */
+    leat_tls_context *tls; /* NULL: connections are not encrypted. */
     int sockets[SOCKETS_MAX], n_sockets;
-    bool local[SOCKETS_MAX];
-    int quit; /* an eventfd */
+    bool local[SOCKETS_MAX]; /* local[i]: sockets[i] is a Unix socket. */
+    int quit;                /* An eventfd, readable once the thread has to end. */
     pthread_t thread;
-    /* The thread's alone: */
-    waiting waiting[WAITING_MAX]; /* the oldest first */
+    /* Used by the thread alone: */
+    waiting waiting[WAITING_MAX]; /* The oldest connection first. */
     int n_waiting;
-    int64_t log_ns; /* when a refusal may be logged again */
+    int64_t log_ns; /* From this time on a TLS handshake that failed is logged again. */
 } listener;
 
-/* ---- Callers ---- */
+/* ---- Handshakes ---- */
 static waiting take_waiting(listener *l, int i)
 {
     waiting w = l->waiting[i];
@@ -72,6 +74,7 @@ static void drop(waiting w)
     close(w.fd);
 }
 
+/* Writes the peer's name for logs and leat_server_call_peer. */
 static void describe(int fd, bool local, char *out, size_t size)
 {
     union {
@@ -100,12 +103,13 @@ static void let_in(listener *l, const waiting *w)
         drop(*w);
         return;
     }
-    fcntl(w->fd, F_SETFL, fcntl(w->fd, F_GETFL) & ~O_NONBLOCK); /* reads wait from now on */
+    fcntl(w->fd, F_SETFL, fcntl(w->fd, F_GETFL) & ~O_NONBLOCK); /* The stream's reads block. */
     describe(w->fd, w->local, peer, sizeof peer);
     leat_stream_server_add(l->server, leat_socket_stream_new(w->fd, w->tls), peer);
 }
 
-/* Whoever can connect may cause this: it is logged now and then. */
+/* Every process that can connect may make TLS handshakes fail: one failure per LOG_PAUSE_NS is
+ * logged. */
 static void refuse_tls(listener *l, const waiting *w)
 {
     char peer[64];
@@ -118,7 +122,7 @@ static void refuse_tls(listener *l, const waiting *w)
     shutdown(w->fd, SHUT_WR);
 }
 
-/* Goes on with a handshake. As recv: some bytes, the end, or an error. */
+/* Goes on with the TLS handshake, or receives bytes of our own handshake. Gives what recv gives. */
 static ssize_t hear(listener *l, waiting *w)
 {
     if (w->tls && (w->tls_state == LEAT_TLS_READS || w->tls_state == LEAT_TLS_WRITES)) {
@@ -133,8 +137,8 @@ static ssize_t hear(listener *l, waiting *w)
         errno = EAGAIN;
         return -1;
     }
-    /* What the peer had sent already, and nobody reads, would reset the connection: it might not
-     * hear why. */
+    /* Reads and drops what the peer has sent. If the socket were closed with unread bytes, the
+     * system would reset the connection, perhaps before the peer has read why TLS failed. */
     char rest[4096];
     ssize_t n = recv(w->fd, rest, sizeof rest, MSG_DONTWAIT);
     if (n > 0)
@@ -142,7 +146,7 @@ static ssize_t hear(listener *l, waiting *w)
     return n > 0 ? -1 : n;
 }
 
-/* Something came for a handshake, or the connection ended. */
+/* The connection of entry i is readable, is writable for TLS, or has ended. */
 static void on_bytes(listener *l, int i)
 {
     waiting *w = &l->waiting[i];
@@ -167,7 +171,7 @@ static void on_connect(listener *l, int socket, bool local)
         if (l->tls && !local) {
             w.tls_state = LEAT_TLS_READS;
             leat_status s = leat_tls_new(l->tls, NULL, &w.tls);
-            if (s) { /* no memory: the peer calls another way meanwhile */
+            if (s) { /* Out of memory. The peer's calls go by gRPC, and it connects again later. */
                 leat_status_free(s);
                 close(fd);
                 continue;
@@ -176,12 +180,12 @@ static void on_connect(listener *l, int socket, bool local)
         if (l->n_waiting == WAITING_MAX)
             drop(take_waiting(l, 0));
         l->waiting[l->n_waiting++] = w;
-        on_bytes(l, l->n_waiting - 1); /* it is often there already */
+        on_bytes(l, l->n_waiting - 1); /* The handshake has often come already. */
     }
 }
 
-/* Closes those whose time is up. Gives the milliseconds until the next one's is; -1: there is none.
- */
+/* Closes connections whose deadline has passed. Gives the milliseconds until the next deadline; -1:
+ * there is none. */
 static int close_late(listener *l)
 {
     int64_t now = leat_now_ns();
@@ -208,10 +212,10 @@ static void *listen_on(void *arg)
         for (int i = 0; i < waiting; i++)
             p[n++] = (struct pollfd){l->waiting[i].fd, wanted(&l->waiting[i]), 0};
         if (poll(p, (nfds_t)n, ms) < 0 && errno != EINTR)
-            usleep(10000); /* no memory for the moment */
+            usleep(10000); /* ENOMEM: try again later. */
         if (p[0].revents)
             break;
-        for (int i = waiting - 1; i >= 0; i--) /* backwards: entries are removed */
+        for (int i = waiting - 1; i >= 0; i--) /* Backwards, since on_bytes removes entries. */
             if (p[1 + l->n_sockets + i].revents)
                 on_bytes(l, i);
         for (int i = 0; i < l->n_sockets; i++)
@@ -257,7 +261,7 @@ static void listen_local(listener *l)
         memcpy(l->name.local, name, n + 1);
 }
 
-/* At the host of the task's address, and the port that the options name. */
+/* Listens at the host of the task's address and the given port; 0: any free port. */
 static leat_status listen_tcp(listener *l, const char *address, int port)
 {
     char host[256], text[300], number[8];
@@ -295,14 +299,15 @@ static void free_listener(listener *l)
     free(l);
 }
 
-/* What travels between machines is to be encrypted: if it cannot be, gRPC carries it. */
+/* TLS is configured. If it cannot be used here, no TCP port is offered, and calls from other
+ * machines go by gRPC. True if TLS can be used. */
 static bool prepare_tls(listener *l, const leat_listen_options *o)
 {
     leat_status s = leat_tls_server(o->security, &l->tls);
     if (!s)
         return true;
     const char *text = "No socket is offered to tasks of other machines: %s";
-    if (o->data_port) /* somebody wants it, and has opened a firewall for it */
+    if (o->data_port) /* The user chose the port, perhaps opened a firewall: a warning. */
         LEAT_LOG(WARNING, text, leat_status_message(s));
     else
         LEAT_LOG(INFO, text, leat_status_message(s));

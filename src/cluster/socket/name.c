@@ -1,5 +1,4 @@
-/* name.c -- where a task's socket is to be had, as peers are told of it, and what they say first.
- */
+/* name.c -- the offer of a task's sockets, and the handshake that a peer sends when it connects. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
-/* openssl.h -- OpenSSL, loaded when TLS is first wanted: see cluster/library.h. gRPC's library
- * brings the same one into the process.
+/* openssl.h -- OpenSSL, loaded when TLS is first used: see cluster/library.h. gRPC's library loads
+ * the same OpenSSL into the process.
  *
- * Files of this room include this header instead of OpenSSL's own. After it the names of OpenSSL's
- * functions are macros (openssl_names.h, made from openssl.inc) that call through leat_openssl. A
- * function that openssl.inc lacks is an error of the linker.
+ * Files of this folder include this header instead of OpenSSL's own. Where it is included, the
+ * names of OpenSSL's functions are macros (openssl_names.h, made from openssl.inc) that call
+ * through leat_openssl. A function that openssl.inc lacks is an error of the linker.
  */
 #ifndef LEAT_CLUSTER_SOCKET_OPENSSL_H
 #define LEAT_CLUSTER_SOCKET_OPENSSL_H
@@ -19,11 +19,11 @@ typedef struct leat_openssl_functions {
 #undef X
 } leat_openssl_functions;
 
-/* All NULL until leat_openssl_load succeeds, constant from then on. */
+/* The pointers are all NULL until leat_openssl_load succeeds, and do not change afterwards. */
 extern leat_openssl_functions leat_openssl;
 
-/* Loads OpenSSL with the first call; later calls give the same result. Must have succeeded before
- * any function of OpenSSL is called. NOT_FOUND: this machine lacks it. */
+/* The first call loads OpenSSL; later calls give the same result. Must have succeeded before any
+ * function of OpenSSL is called. NOT_FOUND: OpenSSL cannot be loaded. */
 leat_status leat_openssl_load(void) LEAT_MUST_CHECK;
 
 #include "openssl_names.h"

@@ -1,5 +1,5 @@
-/* stream.c -- frames over a socket: tensors are written from where they lie, and read to where they
- * stay. The thread that reads blocks in the read itself. */
+/* stream.c -- a socket as a stream of frames. A tensor's bytes are written from its own memory, and
+ * read to the memory that the received tensor keeps. The reader blocks in recv. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <netinet/in.h>
@@ -16,41 +16,42 @@
 #include "core/later.h"
 
 enum {
-    BUFFER = 16 << 10,    /* bytes read at once, where not as many are wanted */
-    DIRECT = 4 << 10,     /* pieces of at least so many bytes are read to their place */
-    PUSH_BYTES = 1 << 20, /* what a sender writes itself; more is left to the writing thread */
-    PUSH_PARTS = 64,      /* pieces of memory in one write */
-    ROOM_MS = 1,          /* how long a sender waits for a peer that is reading */
+    BUFFER = 16 << 10,    /* The bytes of the buffer that small reads go through. */
+    DIRECT = 4 << 10,     /* Reads of at least so many bytes do not go through the buffer. */
+    PUSH_BYTES = 1 << 20, /* Bytes that one push writes; the writing thread writes the rest. */
+    PUSH_PARTS = 64,      /* Parts of memory in one write. */
+    ROOM_MS = 1,          /* How long push waits until the peer has read and more fits. */
 };
 
 typedef struct socket_stream {
     leat_stream base;
     int fd;
-    leat_tls *tls;   /* NULL: none */
-    size_t from, to; /* what was read and not taken */
+    leat_tls *tls;   /* NULL: the connection is not encrypted. */
+    size_t from, to; /* buffer[from .. to-1] was received and not read yet. */
     uint8_t buffer[BUFFER];
 } socket_stream;
 
-static atomic_int streams;
+static atomic_int streams; /* The number of socket streams of the process. */
 
 static socket_stream *of(leat_conn *c)
 {
     return (socket_stream *)c->stream;
 }
 
-/* Why a connection ends whose socket gives this error. */
+/* Gives the reason of the connection's end for an errno of its socket. */
 static leat_conn_end reason(int error)
 {
     bool silent =
         error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH || error == ENETDOWN;
     return silent             ? LEAT_CONN_SILENT
-           : error == EBADMSG ? LEAT_CONN_GARBAGE /* it is no TLS */
+           : error == EBADMSG ? LEAT_CONN_GARBAGE /* The peer's bytes are not TLS. */
                               : LEAT_CONN_CLOSED;
 }
 
 /* ---- Reading ---- */
-/* At least one byte: n of them at most to their place, more to the buffer. Gives how many came to
- * their place; -1: the connection has ended, and errno says why (0: it was closed). */
+/* Receives at least one byte: if n is large, up to n bytes to `to` and what follows to the buffer,
+ * else all to the buffer. Gives how many bytes are at `to`; -1: the connection has ended, and errno
+ * says why (0: the peer closed it). */
 static ssize_t receive(socket_stream *s, void *to, uint64_t n)
 {
     bool direct = to && n >= DIRECT;
@@ -89,7 +90,7 @@ static bool read_bytes(leat_conn *c, void *to, uint64_t n)
             leat_conn_finish(c, reason(errno));
             return false;
         }
-        leat_conn_heard(c); /* a large frame may take longer than the patience with a silent peer */
+        leat_conn_heard(c); /* A large frame may take longer than leat_ping_after_ns. */
         to = to ? (uint8_t *)to + placed : NULL;
         n -= (uint64_t)placed;
     }
@@ -97,6 +98,7 @@ static bool read_bytes(leat_conn *c, void *to, uint64_t n)
 }
 
 /* ---- Writing ---- */
+/* Lists unsent bytes, `most` at most, in v. Gives the number of entries. send_lock is held. */
 static int gather(const leat_conn *c, struct iovec *v, size_t most)
 {
     int n = 0;
@@ -111,6 +113,7 @@ static int gather(const leat_conn *c, struct iovec *v, size_t most)
     return n;
 }
 
+/* The next n unsent bytes were written. send_lock is held. */
 static void advance(leat_conn *c, size_t n)
 {
     for (leat_unsent *u = c->unsent; u; u = u->next)
@@ -141,10 +144,11 @@ static leat_conn_end push(leat_conn *c)
         if (n >= 0) {
             advance(c, (size_t)n);
             left -= (size_t)n;
-            if (c->writing) /* there was no room: the peer has made some */
+            if (c->writing) /* The socket was full before, so the peer has read since. */
                 leat_conn_heard(c);
         } else if (errno == EAGAIN) {
-            /* A peer that reads makes room at once: another thread would only come later. */
+            /* A peer that is reading soon makes room: waiting costs less than waking the writing
+             * thread. */
             struct pollfd p = {s->fd, POLLOUT, 0};
             if (poll(&p, 1, ROOM_MS) <= 0)
                 break;
@@ -164,8 +168,8 @@ static void await_room(leat_conn *c)
 }
 
 /* ---- Waiting ---- */
-/* Spinning would keep the CPU from the very process that is waited for: with three processes on two
- * cores, a parameter server's pattern, steps take a sixth longer. */
+/* The thread parks at once. Spinning would keep the CPU from the process that the thread waits for:
+ * with a parameter server and two workers on two cores, steps took a sixth longer. */
 int leat_socket_wait(leat_pool *p, leat_event *e, int64_t deadline_ns)
 {
     bool any = atomic_load_explicit(&streams, memory_order_relaxed) > 0;
@@ -208,9 +212,10 @@ leat_stream *leat_socket_stream_new(int fd, leat_tls *tls)
     return &s->base;
 }
 
-/* BBR sends at a rate that it estimates, by timers: between machines that are near each other a
- * message of some 100 KB comes later than it could, and costs more CPU time. Reno, which every
- * system has and every user may choose, sends at once. Other algorithms stay. */
+/* Replaces BBR by Reno if the round trip takes less than NEAR_US microseconds. BBR sends by timers,
+ * at a rate that it estimates: on a short way a message of some 100 KB arrives later than it could,
+ * and costs more CPU time. Reno sends at once; every Linux has it, and every user may choose it.
+ * Other algorithms are left as they are. */
 static void choose_congestion_control(int fd)
 {
     enum { NEAR_US = 1000 };
@@ -227,12 +232,13 @@ void leat_socket_set_up(int fd, bool local)
     enum { LOCAL_BYTES = 4 << 20 };
     int one = 1, bytes = LOCAL_BYTES;
     if (local) {
-        /* The default holds 200 KB: less than what many a step sends. */
+        /* The default buffer holds 200 KB, which is less than many steps send. */
         if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes))
             (void)!setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
         return;
     }
-    /* A peer that acknowledges nothing is given up after as long as one that answers no ping. */
+    /* The connection ends when the peer has acknowledged nothing for 2 * leat_ping_after_ns, the
+     * time after which a peer that replies to no ping is lost, too. */
     int idle = (int)(leat_ping_after_ns / 1000000000), interval = idle / 2 + 1, probes = 2,
         timeout_ms = (int)(2 * leat_ping_after_ns / 1000000);
     choose_congestion_control(fd);

@@ -1,17 +1,17 @@
 /* tls.c -- one TLS connection.
  *
- * 1. OpenSSL never touches the socket. It reads records from `in` and writes records to `out`, by a
- *    BIO of our own; we receive and send these bytes. So a thread that waits for the peer holds no
- *    lock, many records go by one call of the system, and no write raises SIGPIPE.
- * 2. An SSL may be used by one thread at a time. Once the handshake is done one thread reads and
- *    another writes; `lock` is held while a record is encrypted or decrypted, and not longer.
- * 3. `in` belongs to the thread that reads, `out` to the one that writes. To hold this, reading may
- *    not write: a peer that wants an answer from OpenSSL itself (new keys of ours, a TLS 1.2
- *    handshake anew), as no Leat task does, is refused.
- * 4. What does not wait receives once a call: a peer that sends without an end what leads to
- * nothing holds up nobody else.
- * 5. An end without TLS's own goodbye is the end of a connection as any other: frames have lengths,
- *    so that nothing is cut off unnoticed.
+ * 1. OpenSSL never uses the socket. It reads records from `in` and writes records to `out`, through
+ *    a BIO of ours; this file receives and sends the bytes of both. So a thread that waits for the
+ *    peer holds no lock, one system call carries many records, and no write raises SIGPIPE.
+ * 2. Only one thread at a time may use an SSL. After the handshake one thread reads and another one
+ *    writes; each holds `lock` only while a record is encrypted or decrypted.
+ * 3. `in` belongs to the thread that reads, `out` to the thread that writes. Therefore OpenSSL must
+ *    not write while it reads: the connection ends if the peer requests something that OpenSSL
+ *    would reply to (a key update, a renegotiation of TLS 1.2), which no Leat task does.
+ * 4. A call that does not wait receives from the socket once, so that a peer which sends bytes
+ *    without end cannot keep the caller from other connections.
+ * 5. A connection may end without TLS's close_notify. Frames have lengths, so a frame that was cut
+ *    off is noticed all the same.
  */
 #include "cluster/socket/tls.h"
 
@@ -26,28 +26,28 @@
 #include "core/alloc.h"
 
 enum {
-    RECORD = 16 << 10,       /* bytes of a record before it is encrypted, at most */
-    SEALED = RECORD + 512,   /* a record, and a message that changes the key before it */
-    OUT_BYTES = 16 * SEALED, /* what is encrypted before it is sent */
-    IN_BYTES = 256 << 10,    /* what is received before it is decrypted */
+    RECORD = 16 << 10,     /* The most bytes of a record before it is encrypted. */
+    SEALED = RECORD + 512, /* The most bytes of an encrypted record with a key update before it. */
+    OUT_BYTES = 16 * SEALED, /* Bytes that are encrypted before they are sent at once. */
+    IN_BYTES = 256 << 10,    /* Bytes that are received at once before they are decrypted. */
 };
-int64_t leat_tls_key_records = 1 << 22; /* 64 GB; AES-GCM is safe up to six times as many */
+int64_t leat_tls_key_records = 1 << 22; /* 64 GB. AES-GCM is safe for six times as many records. */
 
 struct leat_tls {
     SSL *ssl;
-    pthread_mutex_t lock;    /* guards ssl, may_write and records, once the handshake is done */
-    bool may_write;          /* OpenSSL, to out */
-    int64_t records;         /* that were written with this key */
-    size_t in_from, in_to;   /* what OpenSSL has not read */
-    size_t out_from, out_to; /* what was not sent */
-    size_t taken;            /* bytes that were given to leat_tls_send and became what is in out */
-    char name[256];          /* of the server, which its certificate must have; "": we are it */
-    char error[400];         /* see leat_tls_error */
+    pthread_mutex_t lock;    /* Guards ssl, may_write and records once the handshake is done. */
+    bool may_write;          /* Whether OpenSSL may write to out now: see rule 3. */
+    int64_t records;         /* Records that were encrypted with the present key. */
+    size_t in_from, in_to;   /* in[in_from .. in_to-1] was not read by OpenSSL yet. */
+    size_t out_from, out_to; /* out[out_from .. out_to-1] was not sent yet. */
+    size_t taken;            /* Bytes given to leat_tls_send whose encrypted form is in out. */
+    char name[256];          /* The name that the server's certificate must have; "" at a server. */
+    char error[400];         /* See leat_tls_error. */
     uint8_t in[IN_BYTES], out[OUT_BYTES];
-    uint8_t gathered[RECORD]; /* a record's bytes, if they lie at several places */
+    uint8_t gathered[RECORD]; /* The bytes of a record that lie in several places. */
 };
 
-/* ---- The BIO ---- */
+/* ---- The BIO: how OpenSSL reads from `in` and writes to `out` ---- */
 static int bio_read(BIO *b, char *to, int n)
 {
     leat_tls *t = BIO_get_data(b);
@@ -95,7 +95,7 @@ static void make_method(void)
 }
 
 /* ---- Bytes of the socket ---- */
-/* False: errno says why not all could be sent. */
+/* Sends what is in out. False: errno says why not all could be sent. */
 static bool flush(leat_tls *t, int fd)
 {
     while (t->out_from < t->out_to) {
@@ -109,7 +109,7 @@ static bool flush(leat_tls *t, int fd)
     return true;
 }
 
-/* As recv. OpenSSL has read all that came before. */
+/* Receives to in, as recv. OpenSSL has read all of in before. */
 static ssize_t fill(leat_tls *t, int fd, int flags)
 {
     ssize_t n = recv(fd, t->in, IN_BYTES, flags);
@@ -124,7 +124,7 @@ const char *leat_tls_error(const leat_tls *t)
     return t->error;
 }
 
-/* What OpenSSL says of the function that has failed in this thread. */
+/* Sets error to the reason why the last function of OpenSSL failed in this thread. */
 static void note_error(leat_tls *t)
 {
     long verified = SSL_get_verify_result(t->ssl);
@@ -175,7 +175,7 @@ leat_tls_state leat_tls_handshake(leat_tls *t, int fd)
 }
 
 /* ---- Reading ---- */
-/* As recvmsg; EAGAIN: more has to be received. */
+/* Decrypts from in, as recvmsg. EAGAIN: more bytes have to be received first. */
 static ssize_t decrypt(leat_tls *t, const struct iovec *v, int n)
 {
     enum { MOST = 1 << 30 };
@@ -202,7 +202,7 @@ static ssize_t decrypt(leat_tls *t, const struct iovec *v, int n)
         got += here;
     }
     if (got || why == SSL_ERROR_ZERO_RETURN)
-        return got; /* what ended it is found again by the next call */
+        return got; /* If there was an error after these bytes, the next call gets it again. */
     errno = why == SSL_ERROR_WANT_READ ? EAGAIN : EBADMSG;
     return -1;
 }
@@ -220,14 +220,15 @@ ssize_t leat_tls_receive(leat_tls *t, int fd, const struct iovec *v, int n, int 
 }
 
 /* ---- Writing ---- */
-/* Places of memory in order, of which some bytes were taken. */
+/* The bytes given to leat_tls_send that were not encrypted yet. */
 typedef struct places {
     const struct iovec *v;
     int n;
-    size_t at; /* in the first */
+    size_t at; /* An offset in v[0]. */
 } places;
 
-/* Up to a record's bytes: where they lie, or gathered. 0: there are none. */
+/* Takes the bytes of the next record from p. *out points to them where they lie, or to a copy in
+ * t->gathered. Gives their number; 0: none are left. */
 static size_t take_record(leat_tls *t, places *p, const void **out)
 {
     size_t sum = 0;
@@ -284,7 +285,8 @@ ssize_t leat_tls_send(leat_tls *t, int fd, const struct iovec *v, int n)
 }
 
 /* ---- Beginning and end ---- */
-/* The peer's certificate must be for t->name. False: OpenSSL would not check that. */
+/* Makes OpenSSL check that the server's certificate is for t->name, a host's name or an IP address.
+ * False: t->name is neither. */
 static bool expect_name(leat_tls *t)
 {
     if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(t->ssl), t->name) == 1)
@@ -304,7 +306,7 @@ leat_status leat_tls_new(leat_tls_context *c, const char *name, leat_tls **out)
         return leat_error(RESOURCE_EXHAUSTED, "OpenSSL gives no connection");
     }
     leat_tls *t = leat_xmalloc(sizeof *t);
-    memset(t, 0, offsetof(leat_tls, in)); /* the buffers' pages are touched when they are used */
+    memset(t, 0, offsetof(leat_tls, in)); /* Pages of the buffers stay untouched until used. */
     t->ssl = ssl;
     pthread_mutex_init(&t->lock, NULL);
     BIO_set_data(bio, t);

@@ -1,4 +1,5 @@
-/* tls_context.c -- certificates, keys and authorities, as OpenSSL wants them. */
+/* tls_context.c -- makes OpenSSL's contexts from the certificates, keys and authorities of
+ * leat_security. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,8 @@ static leat_status use_certificate(SSL_CTX *c, const leat_security *s)
     return NULL;
 }
 
-/* Without a file the authorities that gRPC would take: those of a variable, else the system's. */
+/* If file is NULL, uses the authorities that gRPC would use: those of the file that an environment
+ * variable names, or else the system's. */
 static leat_status use_authorities(SSL_CTX *c, const char *file)
 {
     file = file ? file : getenv("GRPC_DEFAULT_SSL_ROOTS_FILE_PATH");
@@ -40,11 +42,11 @@ static leat_status use_authorities(SSL_CTX *c, const char *file)
              : SSL_CTX_set_default_verify_paths(c) != 1)
         return cannot_use("file of TLS authorities", file ? file : "of the system");
     X509_STORE_set_flags(SSL_CTX_get_cert_store(c),
-                         X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST); /* as gRPC */
+                         X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST); /* As gRPC. */
     return NULL;
 }
 
-/* Nothing of a connection is used for a later one: each checks the certificates. */
+/* Makes a context without session resumption, so that every connection checks the certificates. */
 static leat_status new_context(SSL_CTX **out)
 {
     LEAT_TRY(leat_openssl_load());
@@ -55,11 +57,12 @@ static leat_status new_context(SSL_CTX **out)
     SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION);
     SSL_CTX_set_num_tickets(c, 0);
     SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_default_passwd_cb_userdata(c, ""); /* of an encrypted key: nobody is asked */
+    SSL_CTX_set_default_passwd_cb_userdata(c, ""); /* An encrypted key fails, without a prompt. */
     *out = c;
     return NULL;
 }
 
+/* Sets *out to c, or frees c if s is an error. Gives s. */
 static leat_status give(leat_status s, SSL_CTX *c, leat_tls_context **out)
 {
     if (s)
@@ -98,6 +101,6 @@ leat_status leat_tls_client(const leat_security *s, leat_tls_context **out)
 
 void leat_tls_context_free(leat_tls_context *c)
 {
-    if (c) /* then OpenSSL was loaded */
+    if (c) /* If c is NULL, OpenSSL may not be loaded. */
         SSL_CTX_free(c);
 }

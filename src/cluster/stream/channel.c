@@ -1,5 +1,6 @@
-/* channel.c -- the caller's side of a connection: calls by number, which end once, whatever ends
- * them first: a reply, a deadline, a cancellation, or the connection. */
+/* channel.c -- the caller's side of a connection: a link. A call is found by its number, and ends
+ * once: by its reply, its deadline, a cancellation or the end of the connection, whichever comes
+ * first. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -13,20 +14,22 @@ struct leat_stream_link {
     leat_link base;
     leat_conn conn;
     char *address, *peer;
-    const char *transport; /* for messages */
-    uint32_t state;        /* atomic: leat_link_state, but for the end of a connection */
+    const char *transport; /* The transport's name in error messages. */
+    /* Atomic: a leat_link_state. Stays LIVES when the connection ends; see link_state. */
+    uint32_t state;
     void (*cancel)(void *opening), (*before_free)(void *opening);
-    void *opening; /* what these two are given */
+    void *opening; /* The argument of cancel and before_free. */
     /* Guarded by conn.lock: */
-    call **calls; /* by number modulo cap; NULL: free */
+    call **calls; /* calls[id % cap] is the open call with that id, or NULL. */
+    /* The size of calls; how many of its entries are not NULL; the id of the last call made. */
     uint64_t cap, n, number;
-    call *failed, **failed_end; /* to be ended by the reading thread */
+    call *failed, **failed_end; /* Calls whose reply function on_chores has to call. */
 };
 
 struct call {
     leat_call base;
     leat_stream_link *channel;
-    call *next; /* among the failed */
+    call *next; /* In the link's list of failed calls. */
     uint64_t id;
     const char *method;
     leat_reply_fn fn;
@@ -96,7 +99,7 @@ static call *take(leat_stream_link *ch, uint64_t id)
     return k;
 }
 
-/* Takes s. The reading thread ends it. */
+/* Takes s. A thread of the connection calls the call's reply function (on_chores). */
 static void fail(leat_stream_link *ch, call *k, leat_status s)
 {
     k->status = s;
@@ -106,7 +109,7 @@ static void fail(leat_stream_link *ch, call *k, leat_status s)
     leat_conn_call_reader(&ch->conn);
 }
 
-/* ---- What the connection tells ---- */
+/* ---- Functions that the connection calls: leat_conn_ops ---- */
 static void on_frame(leat_conn *c, const leat_frame *f, const char *method, const leat_incoming *in)
 {
     leat_stream_link *ch = of(c);
@@ -114,7 +117,7 @@ static void on_frame(leat_conn *c, const leat_frame *f, const char *method, cons
     call *k = take(ch, f->id);
     pthread_mutex_unlock(&c->lock);
     if (!k)
-        return; /* it was given up meanwhile */
+        return; /* The call was cancelled, or missed its deadline. */
     if (!in) {
         k->fn(k->arg, failure(k, LEAT_RESOURCE_EXHAUSTED, "sent a reply that is too large"), NULL);
     } else if (f->kind == LEAT_FRAME_REPLY) {
@@ -160,7 +163,7 @@ static void on_ended(leat_conn *c)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* Deadlines, and peers that fell silent. */
+/* Ends calls that missed their deadline, and pings a peer that sends nothing. */
 static void on_tick(leat_conn *c, int64_t now)
 {
     leat_stream_link *ch = of(c);
@@ -208,7 +211,7 @@ static void on_released(leat_conn *c)
     free_memory(of(c));
 }
 
-/* ---- A channel ---- */
+/* ---- Functions that the channel calls: leat_link_ops ---- */
 static void cancel(leat_call *base)
 {
     call *k = (call *)base;
@@ -250,7 +253,7 @@ static void link_call(leat_link *base, const char *method, leat_outgoing *reques
         take(ch, k->id);
         fail(ch, k, lost(k));
         sent = false;
-    } else if (ch->n == 1) { /* silence counts from now on */
+    } else if (ch->n == 1) { /* The peer had no reason to send anything before this call. */
         __atomic_store_n(&ch->conn.heard_ns, k->started_ns, __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&ch->conn.lock);

@@ -16,10 +16,10 @@
 #include "core/threadpool.h"
 
 enum {
-    METHOD_MAX = 256,
+    METHOD_MAX = 256, /* Bytes of a method's name. */
     SEGMENTS_MAX = 1 << 20,
-    SKIP_MAX = 64 << 20,
-    SMALL = 4096, /* messages up to here are copied to the stack */
+    SKIP_MAX = 64 << 20, /* Bytes that a SKIP frame may drop. */
+    SMALL = 4096,        /* Messages of up to so many bytes are read to the stack. */
     SPARES = 2,
     SPARE_SECONDS = 5,
 };
@@ -36,7 +36,7 @@ static bool move_role(leat_conn *c, uint64_t from, uint64_t to)
                                        __ATOMIC_SEQ_CST);
 }
 
-/* True if it was in this state and is the caller's now. */
+/* Takes the reader role if it is in the given state. True if the role was taken. */
 static bool take_role(leat_conn *c, leat_reader state, uint64_t *number_out)
 {
     uint64_t role = __atomic_load_n(&c->role, __ATOMIC_SEQ_CST);
@@ -114,15 +114,15 @@ static bool read_bytes(leat_conn *c, void *to, uint64_t n)
     return !n || c->stream->ops->read(c, to, n);
 }
 
-/* A frame that was read. */
+/* A frame that was read, with its bytes. */
 typedef struct message {
     leat_frame frame;
     char method[METHOD_MAX + 1];
     uint64_t few_lengths[8], *lengths;
     leat_slice few_slices[8], *slices;
-    leat_buffer *buffer; /* of large ones */
+    leat_buffer *buffer; /* Holds the segments of a message larger than SMALL; else NULL. */
     leat_incoming in;
-    bool too_large; /* its bytes were passed over */
+    bool too_large; /* The segments' bytes were dropped. */
     _Alignas(64) uint8_t small[SMALL];
 } message;
 
@@ -135,7 +135,8 @@ static void release(message *l)
         free(l->slices);
 }
 
-/* The bytes, each segment at a place of its own that suits a tensor. */
+/* Reads the segments, each to memory that is aligned for a tensor. False if the connection has
+ * ended. */
 static bool read_segments(leat_conn *c, message *l)
 {
     const leat_frame *f = &l->frame;
@@ -207,7 +208,7 @@ void leat_conn_heard(leat_conn *c)
     __atomic_store_n(&c->pinged_ns, 0, __ATOMIC_RELAXED);
 }
 
-/* False if another thread reads now. */
+/* Works on a frame. False if another thread has taken the reader role meanwhile. */
 static bool work(leat_conn *c, message *l, uint64_t number)
 {
     __atomic_fetch_add(&c->frames, 1, __ATOMIC_RELAXED);
@@ -229,11 +230,11 @@ static bool work(leat_conn *c, message *l, uint64_t number)
 void leat_conn_free_reader(leat_conn *c, uint64_t number)
 {
     move_role(c, role_of(number, LEAT_READER_READS), role_of(number, LEAT_READER_NONE));
-    leat_watch_busy(); /* from now on nobody else would see what comes */
+    leat_watch_busy(); /* Only the watch notices bytes of a connection without a reader. */
 }
 
-/* A thread that came back from a long work waits for a while: the next one may be long, too. True
- * if it is to read. */
+/* Waits for some seconds after another thread has taken the reader role over: if the next frame
+ * takes long, too, no new thread has to be started. True if the role was given to this thread. */
 static bool stand_by(leat_conn *c)
 {
     int64_t until = leat_now_ns() + INT64_C(1000000000) * SPARE_SECONDS;
@@ -259,7 +260,7 @@ static void *read_on(void *arg)
     leat_conn *c = arg;
     message l;
     pthread_setname_np(pthread_self(), "leat-read");
-    leat_later_begin(); /* until there is nothing to be read */
+    leat_later_begin(); /* The stream calls leat_later_now when there is nothing to read. */
     bool mine;
     do {
         uint64_t number = __atomic_load_n(&c->role, __ATOMIC_SEQ_CST) / LEAT_READER_STATES;
@@ -292,7 +293,7 @@ static void start_reader(leat_conn *c)
         pthread_cond_signal(&c->summon);
     pthread_mutex_unlock(&c->refs_lock);
     while (!spare && !leat_conn_thread(c, read_on))
-        usleep(10000); /* no thread is to be had: without one nothing would ever be read */
+        usleep(10000); /* The system gives no thread now; without one nothing would be read. */
 }
 
 void leat_conn_hand_over(leat_conn *c)
@@ -309,7 +310,7 @@ void leat_conn_start_reader(leat_conn *c)
         start_reader(c);
 }
 
-/* ---- For threads that read while they wait ---- */
+/* ---- For threads that read while they wait for an event ---- */
 void leat_conn_hold(leat_conn *c)
 {
     pthread_mutex_lock(&c->refs_lock);
@@ -334,7 +335,7 @@ bool leat_conn_read_one(leat_conn *c, uint64_t number)
     if (read_message(c, &l))
         return work(c, &l, number);
     leat_conn_free_reader(c, number);
-    leat_conn_start_reader(c); /* who brings it to its end */
+    leat_conn_start_reader(c); /* The connection has ended: that thread calls ops->ended. */
     return false;
 }
 
@@ -357,7 +358,7 @@ void leat_conn_start(leat_conn *c, const leat_conn_ops *ops, leat_stream *stream
     start_reader(c);
 }
 
-/* Does the chores of a connection whose reader cannot be reached. */
+/* The thread that does chores where a thread in read cannot be woken (read_blocks). */
 static void *do_chores(void *conn)
 {
     leat_conn *c = conn;
@@ -377,7 +378,7 @@ void leat_conn_call_reader(leat_conn *c)
         c->stream->ops->wake(c);
     else if (first)
         while (!leat_conn_thread(c, do_chores))
-            usleep(10000); /* no thread is to be had: without one the calls would never end */
+            usleep(10000); /* The system gives no thread now; without one calls would not end. */
 }
 
 void leat_conn_finish(leat_conn *c, leat_conn_end why)
@@ -405,7 +406,7 @@ void leat_conn_close(leat_conn *c)
     c->stream->ops->wake(c);
     leat_futex_wake(&c->alarm, 1);
     for (bool over = false; !over;) {
-        leat_conn_start_reader(c); /* which brings it to its end, if there is nobody */
+        leat_conn_start_reader(c); /* If no thread reads: ops->ended has to be called. */
         pthread_mutex_lock(&c->refs_lock);
         while (c->threads)
             pthread_cond_wait(&c->no_threads, &c->refs_lock);

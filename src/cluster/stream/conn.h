@@ -1,13 +1,16 @@
-/* conn.h -- one connection between two tasks: frames there and back, over any stream of bytes.
+/* conn.h -- a connection between two tasks, which sends and receives frames (the glossary's wire
+ * frames) over a stream of bytes.
  *
- * 1. A frame is a header, a method's name, the lengths of its segments, and their bytes. Text and
- *    tensors are segments of their own, so that a tensor's bytes are aligned where they arrive.
- * 2. One thread at a time has the reader role: it reads a frame, and works on it. When it says that
- *    it is going to block, or works for some milliseconds, which watch.c sees, another thread takes
- *    the role over.
- * 3. Nobody waits for long to send: what does not fit is left to the connection's writing thread.
- * 4. Reply functions of calls that fail, are cancelled or are late are put on the list of chores,
- *    which a thread of the connection does, never the thread that found it out.
+ * 1. A frame is a header, a method's name, the lengths of its segments, and the segments' bytes.
+ *    Each tensor is a segment of its own, so that its bytes are aligned where they arrive.
+ * 2. One thread at a time has a connection's reader role: it reads a frame and then works on the
+ *    frame. Another thread takes the role over when the first one is going to block and calls
+ *    leat_conn_hand_over, or has worked on one frame for some milliseconds, which watch.c notices.
+ * 3. leat_conn_send does not wait for long: what does not fit into the stream at once is written by
+ *    the connection's writing thread.
+ * 4. The reply function of a call that fails, is cancelled or misses its deadline is a chore: a
+ *    thread of the connection calls it (leat_conn_ops.chores), never the thread that cancelled the
+ *    call or noticed the failure.
  *
  * A stream (leat_stream) carries the bytes: rings in shared memory (cluster/shm/), or a socket
  * (cluster/socket/).
@@ -23,163 +26,196 @@
 typedef enum leat_frame_kind {
     LEAT_FRAME_REQUEST = 1,
     LEAT_FRAME_REPLY,
-    LEAT_FRAME_ERROR, /* its bytes are the message */
+    LEAT_FRAME_ERROR, /* A reply that is an error: the frame's bytes are the error's message. */
     LEAT_FRAME_CANCEL,
     LEAT_FRAME_PING,
     LEAT_FRAME_PONG,
-    LEAT_FRAME_SKIP, /* nothing: so many bytes are to be passed over */
+    LEAT_FRAME_SKIP, /* Padding: the reader drops the size bytes that follow the header. */
 } leat_frame_kind;
 
-/* The header, as it stands in the stream: both ends have the same byte order, or the handshake
- * fails. */
+/* A frame's header, as it stands in the stream. Both ends have the same byte order, or the
+ * handshake fails. */
 typedef struct leat_frame {
-    uint32_t kind, code;       /* code: of an error */
-    uint64_t id;               /* of the call */
-    uint64_t size;             /* of all segments */
-    uint32_t segments, method; /* how many segments; bytes of the method's name */
+    uint32_t kind, code;       /* A leat_frame_kind; the leat_code of an ERROR, else 0. */
+    uint64_t id;               /* The number of the call on this connection, from 1; else 0. */
+    uint64_t size;             /* The bytes of all segments. */
+    uint32_t segments, method; /* The number of segments; the bytes of the method's name. */
 } leat_frame;
 
-/* A frame on its way out: parts of memory in order, the header with method and lengths first. */
+/* A frame that was not written as a whole. Its bytes are those of part_list[0 .. parts-1] in order;
+ * part_list[0] has the header, the method's name and the segments' lengths. */
 typedef struct leat_unsent {
     struct leat_unsent *next;
-    leat_outgoing message; /* what parts point into */
-    int part, parts;       /* part: the first that was not written as a whole; */
-    size_t at;             /* bytes of it that were written */
+    leat_outgoing message; /* Owns the memory of all parts but the first. */
+    int part, parts;       /* part: the index of the first part that was not written as a whole. */
+    size_t at;             /* Bytes of that part that were written. */
     leat_slice *part_list;
-    _Alignas(8) char head[]; /* memory of the first part, and of the list */
+    _Alignas(8) char head[]; /* Memory of the first part, and behind it of part_list. */
 } leat_unsent;
 
-/* ---- What carries them ---- */
+/* ---- Streams ---- */
+/* Whether a connection lives, or why it ended. */
 typedef enum leat_conn_end {
     LEAT_CONN_LIVES,
-    LEAT_CONN_CLOSED,  /* the other one is gone */
-    LEAT_CONN_SILENT,  /* does not even answer a ping */
-    LEAT_CONN_GARBAGE, /* sent what is no frame */
-    LEAT_CONN_LEFT,    /* by ourselves */
+    LEAT_CONN_CLOSED,  /* The peer closed the connection, or its process ended. */
+    LEAT_CONN_SILENT,  /* The peer did not reply to a ping. */
+    LEAT_CONN_GARBAGE, /* The peer sent bytes that are not a frame. */
+    LEAT_CONN_LEFT,    /* This process closed the connection. */
 } leat_conn_end;
 typedef struct leat_conn leat_conn;
 typedef struct leat_stream leat_stream;
 typedef struct leat_stream_ops {
-    /* Reads n bytes, to NULL: passes over them; waits for them. Only the thread that has the reader
-     * role calls it. False if the connection has ended: what came before its end is read, still. */
+    /* Waits for n bytes and reads them to `to`, or drops them if `to` is NULL. Only the thread that
+     * has the reader role calls read. False if the connection ended before the n bytes came; bytes
+     * that the peer sent before it closed the connection are still read. */
     bool (*read)(leat_conn *c, void *to, uint64_t n);
-    /* Optional: waits until a frame begins, or the connection ends. False if the thread has given
-     * the reader role up (leat_conn_free_reader). */
+    /* Optional. Waits until a frame begins, or the connection ends. number is that of the caller's
+     * reader role. False if await has given the role up (leat_conn_free_reader). */
     bool (*await)(leat_conn *c, uint64_t number);
-    void (*frame_read)(leat_conn *c); /* optional: all bytes of a frame were read */
-    /* Of streams with await: something is to be read, for a thread that has not the reader role. */
+    void (*frame_read)(leat_conn *c); /* Optional; called when a whole frame was read. */
+    /* Mandatory if await is set: whether there are bytes to be read. Any thread may call it. */
     bool (*unread)(leat_conn *c);
-    /* Writes as much of the frames in c->unsent as fits now, without waiting for long, and moves
-     * their part and at. send_lock is held. Gives why the connection has to be finished, or LIVES.
-     */
+    /* Writes as much of the frames in c->unsent as fits, without waiting for long, and advances
+     * their part and at. Gives LIVES, or the reason why the connection has to end. send_lock is
+     * held. */
     leat_conn_end (*push)(leat_conn *c);
-    void (*pushed)(leat_conn *c);     /* optional: after push wrote all; send_lock is not held */
-    void (*await_room)(leat_conn *c); /* until some more fits, or the connection ends */
-    /* c->end or c->alarm is set: whoever waits in read, await or await_room is to see it. */
+    /* Optional; called after push, even if push left something unsent. send_lock is not held. */
+    void (*pushed)(leat_conn *c);
+    /* Waits until more can be written, or the connection ends; may return early. */
+    void (*await_room)(leat_conn *c);
+    /* Called when c->end or c->alarm was set: makes threads that wait in read, await or await_room
+     * look at them. */
     void (*wake)(leat_conn *c);
     void (*free)(leat_stream *s);
-    /* Frames are gathered while a thread holds back (core/later.h), and written at once. */
+    /* A thread that puts wake-ups off (core/later.h) also puts off writing its frames, so that one
+     * write has several of them. */
     bool gathers;
-    /* wake cannot reach a thread that waits in read, but for the end: chores get a thread. */
+    /* A thread that waits in read notices the end of the connection, but not c->alarm: a thread is
+     * started for chores. */
     bool read_blocks;
 } leat_stream_ops;
 struct leat_stream {
     const leat_stream_ops *ops;
-    int end_fd; /* a socket on which nothing comes, but whose end is the connection's; -1: none */
+    /* A socket that carries no bytes; when the peer closes it, the connection has ended. -1: the
+     * stream has none, and read notices the end. */
+    int end_fd;
 };
 
 /* ---- Connections ---- */
-/* The state of a connection's reader role; beside it stands a number, times 4, which grows whenever
- * a thread takes the role. */
+/* The state of a connection's reader role. leat_conn.role is number * LEAT_READER_STATES + state;
+ * the number is incremented whenever a thread takes the role, so that a thread can tell whether
+ * another one has taken it since. */
 typedef enum leat_reader {
-    LEAT_READER_READS, /* a thread has the role, and waits for bytes or reads */
-    LEAT_READER_WORKS, /* a thread has the role, and works on a frame */
-    LEAT_READER_NONE,
+    LEAT_READER_READS, /* A thread has the role, and reads or waits for bytes. */
+    LEAT_READER_WORKS, /* A thread has the role, and works on a frame. */
+    LEAT_READER_NONE,  /* No thread has the role. */
     LEAT_READER_STATES = 4,
 } leat_reader;
 
 typedef struct leat_conn_ops {
-    /* In the thread that reads. method is "" but for requests; in is NULL if the frame was too
-     * large, and passed over. */
+    /* A frame of kind REQUEST, REPLY, ERROR or CANCEL was read; runs in the thread that has the
+     * reader role. method is "" unless the frame is a request. in is NULL if the frame was too
+     * large, and its bytes were dropped. */
     void (*frame)(leat_conn *c, const leat_frame *f, const char *method, const leat_incoming *in);
-    void (*chores)(leat_conn *c);   /* after leat_conn_call_reader */
-    void (*ended)(leat_conn *c);    /* once; nothing comes any more */
-    void (*released)(leat_conn *c); /* the last reference is gone: frees what holds c */
-    /* By the watch, now and then, and at the times that leat_watch_at was told of: quick. */
+    void (*chores)(leat_conn *c);   /* Called in a thread of c after leat_conn_call_reader. */
+    void (*ended)(leat_conn *c);    /* Called once, when no more frames will be read. */
+    void (*released)(leat_conn *c); /* The last reference was dropped: frees the object around c. */
+    /* Called by the watch's thread, with the watch's lock held, every leat_ping_after_ns / 2 and
+     * at the times given to leat_watch_at. Must not block. */
     void (*tick)(leat_conn *c, int64_t now_ns);
 } leat_conn_ops;
 
 struct leat_conn {
     const leat_conn_ops *ops;
     leat_stream *stream;
-    int64_t max_message;
-    uint32_t alarm;              /* atomic: the reader is to look at chores and end */
-    uint32_t end;                /* atomic: leat_conn_end */
-    uint32_t chores, closing;    /* atomic */
-    int64_t heard_ns, pinged_ns; /* atomic; 0: no ping is under way */
-    uint64_t role;               /* atomic: see leat_reader */
-    uint64_t frames;             /* atomic: that were read */
+    int64_t max_message; /* Bytes; a larger frame is dropped when it is received. */
+    /* Atomic: a futex; 1: the thread that has the reader role has to look at chores and end. */
+    uint32_t alarm;
+    uint32_t end; /* Atomic: a leat_conn_end. */
+    /* Atomic. chores: 1 if ops->chores has to be called. closing: 1 if the reader thread need not
+     * wait for more chores after the connection's end. */
+    uint32_t chores, closing;
+    /* Atomic. heard_ns: when the peer last sent or accepted bytes. pinged_ns: when a ping was sent
+     * that has no reply yet; 0: there is none. */
+    int64_t heard_ns, pinged_ns;
+    uint64_t role;   /* Atomic: see leat_reader. */
+    uint64_t frames; /* Atomic: the number of frames that were read. */
     /* Guarded by the watch's lock: */
-    leat_conn *next, **link; /* among the watched */
-    uint64_t seen;           /* frames when the watch looked last */
-    bool had_news;           /* nobody had the reader role then, and there was something to read */
-    pthread_mutex_t lock;    /* for what holds c; taken before those that follow */
-    pthread_mutex_t refs_lock; /* guards what follows, up to summons; taken last */
-    pthread_cond_t no_threads;
-    int refs, threads;
-    bool over; /* ended was called */
-    pthread_cond_t summon;
-    int spares, summons; /* threads that wait to take the role over; how many of them are to */
-    pthread_mutex_t send_lock; /* guards what follows, and the stream's way out */
+    leat_conn *next, **link; /* In the list of watched connections. */
+    uint64_t seen;           /* The value of frames when the watch last looked. */
+    bool had_news; /* When the watch last looked, bytes were unread, but no thread had the role. */
+
+    /* Guards fields of the object around c. Taken before refs_lock and send_lock. */
+    pthread_mutex_t lock;
+    pthread_mutex_t refs_lock; /* Guards refs to summons. Taken last. */
+    pthread_cond_t no_threads; /* Signalled when threads becomes 0. */
+    int refs, threads;         /* leat_conn_close waits until threads is 0. */
+    bool over;                 /* True once ops->ended has returned. */
+    pthread_cond_t summon;     /* Signalled when summons grows, or the connection ends. */
+    /* spares: threads that wait in stand_by to take the reader role over. summons: how many of the
+     * spares have to take the role. */
+    int spares, summons;
+    pthread_mutex_t send_lock; /* Guards unsent to writing, and the writing side of the stream. */
     leat_unsent *unsent, *unsent_last;
-    pthread_cond_t more; /* is unsent */
-    bool writer;         /* there is a writing thread, */
-    bool writing;        /* and it is to write what is unsent */
+    pthread_cond_t more; /* Signalled when writing is set, or the connection ends. */
+    bool writer;         /* There is a writing thread. */
+    bool writing;        /* The writing thread writes the frames in unsent; no other thread may. */
 };
 
-/* Takes the stream; starts to read. refs is 1. */
+/* Takes the stream, gives c one reference, and starts to read. The memory at c is zero before. */
 void leat_conn_start(leat_conn *c, const leat_conn_ops *ops, leat_stream *stream,
                      int64_t max_message);
 void leat_conn_ref(leat_conn *c);
 void leat_conn_unref(leat_conn *c);
-/* Takes what is in o; o may be NULL. Lost if the connection has ended. */
+/* Takes the content of o, which may be NULL. Drops the frame if the connection has ended. */
 void leat_conn_send(leat_conn *c, const leat_frame *f, const char *method, leat_outgoing *o);
-void leat_conn_call_reader(leat_conn *c);               /* a thread of c is to do the chores */
-void leat_conn_finish(leat_conn *c, leat_conn_end why); /* the first reason counts */
+/* Makes a thread of c call ops->chores. */
+void leat_conn_call_reader(leat_conn *c);
+/* Ends the connection. If it has ended already, the first reason stays. */
+void leat_conn_finish(leat_conn *c, leat_conn_end why);
 bool leat_conn_ended(const leat_conn *c);
-/* The peer has sent or accepted some bytes. Every frame that was read counts without this; streams
- * call it for a part of a frame that may take seconds. */
+/* Notes that the peer has just sent or accepted bytes. conn.c calls it for every frame that was
+ * read; streams call it for parts of a frame, since a large frame may take seconds. */
 void leat_conn_heard(leat_conn *c);
-/* Ends it and waits until its threads are gone. Not from one of them. */
+/* Ends the connection and waits until its threads have ended. Must not be called by one of them. */
 void leat_conn_close(leat_conn *c);
-/* Another thread is to read while the one that reads works on its frame. */
+/* If the thread that has the reader role works on a frame, gives the role to another thread. */
 void leat_conn_hand_over(leat_conn *c);
-/* For a stream's read and await, when alarm is set: does the chores. */
+/* Clears alarm and does the chores. A stream's read and await call it when alarm is set. */
 void leat_conn_look_up(leat_conn *c);
 
-/* For a thread that reads while it waits for something. Who holds a connection keeps
- * leat_conn_close waiting. */
+/* ---- For a thread that reads connections while it waits for an event (shm/waiter.c) ---- */
+/* Between leat_conn_hold and leat_conn_let_go, leat_conn_close waits, and c is not freed. */
 void leat_conn_hold(leat_conn *c);
 void leat_conn_let_go(leat_conn *c);
-bool leat_conn_take_reader(leat_conn *c, uint64_t *number_out); /* if nobody has the role */
+/* Takes the reader role if no thread has it. True if the role was taken. */
+bool leat_conn_take_reader(leat_conn *c, uint64_t *number_out);
+/* Gives the reader role up, if the role of that number is still the caller's. */
 void leat_conn_free_reader(leat_conn *c, uint64_t number);
-void leat_conn_start_reader(leat_conn *c); /* a thread of its own, if nobody has the role */
-/* Reads one frame, which must have begun, and works on it. False if another thread reads from now
- * on. */
+/* If no thread has the reader role, gives it to a thread of the connection. */
+void leat_conn_start_reader(leat_conn *c);
+/* Reads one frame, of which bytes have come or whose connection has ended, and works on it. False
+ * if the caller does not have the reader role any more. */
 bool leat_conn_read_one(leat_conn *c, uint64_t number);
 
-/* ---- For conn.c and send.c ---- */
-bool leat_conn_thread(leat_conn *c, void *(*fn)(void *conn)); /* which ends with the next one */
+/* ---- Used by conn.c and send.c only ---- */
+/* Starts a thread of the connection. fn has to end with leat_conn_thread_ends(conn). False: the
+ * system gives no thread. */
+bool leat_conn_thread(leat_conn *c, void *(*fn)(void *conn));
 void leat_conn_thread_ends(leat_conn *c);
-void leat_conn_drop_unsent(leat_conn *c);
+void leat_conn_drop_unsent(leat_conn *c); /* Frees all unsent frames. */
 
 /* ---- The watch: one thread of the process, for all connections (watch.c) ---- */
-void leat_watch_add(leat_conn *c); /* calls tick */
-void leat_watch_remove(leat_conn *c);
-void leat_watch_busy(void); /* a thread begins to work on a frame: see 2 */
-void leat_watch_each(void (*fn)(leat_conn *c, void *arg), void *arg); /* for all; quick */
-void leat_watch_at(int64_t at_ns);                                    /* tick then, at the latest */
-/* on_connect(arg) runs whenever somebody connects to the listening socket. */
+void leat_watch_add(leat_conn *c);
+void leat_watch_remove(leat_conn *c); /* ops->tick is not running, and is not called any more. */
+/* A thread begins to work on a frame, or gives a reader role up: the watch looks at all readers
+ * every few milliseconds from now on (rule 2). */
+void leat_watch_busy(void);
+/* Calls fn for each watched connection, with the watch's lock held. fn must not block. */
+void leat_watch_each(void (*fn)(leat_conn *c, void *arg), void *arg);
+/* Makes the watch call ops->tick of all connections at at_ns (CLOCK_MONOTONIC) or earlier. */
+void leat_watch_at(int64_t at_ns);
+/* on_connect(arg) runs in the watch's thread whenever a peer connects to the listening socket. */
 typedef struct leat_accept_watch {
     int socket;
     void (*on_connect)(void *arg);
@@ -187,33 +223,39 @@ typedef struct leat_accept_watch {
     struct leat_accept_watch *next;
 } leat_accept_watch;
 void leat_watch_add_listener(leat_accept_watch *w);
-void leat_watch_remove_listener(leat_accept_watch *w); /* on_connect is not running any more */
-/* While on, connections without a reader are left without one until something has waited there for
- * some milliseconds. fn, which may be NULL, is called every few milliseconds. */
+/* When it returns, on_connect is not running and is not called any more. */
+void leat_watch_remove_listener(leat_accept_watch *w);
+/* on: a connection whose reader role no thread has stays so until bytes have been unread for some
+ * milliseconds. Not on: the watch gives the role to a thread of the connection at its next look. */
 void leat_watch_leave_free(bool on);
+/* fn, which may be NULL, is called whenever the watch has looked at its connections: every few
+ * milliseconds while frames come. */
 void leat_watch_on_tick(void (*fn)(void));
 
-/* ---- Both sides of calls ---- */
-/* Calling: channel.c. A link in state OPENING; name is what messages call the transport. */
+/* ---- Links, for callers (channel.c) ---- */
 typedef struct leat_stream_link leat_stream_link;
+/* Makes a link in state OPENING. name is the transport's name in error messages, a literal. */
 leat_stream_link *leat_stream_link_new(const leat_link_target *to, const char *name);
 leat_link *leat_stream_link_base(leat_stream_link *l);
-/* Takes the stream: the link lives from now on. */
+/* Takes the stream. The link's state becomes LIVES. */
 void leat_stream_link_start(leat_stream_link *l, leat_stream *stream);
-void leat_stream_link_fail(leat_stream_link *l); /* instead: it is dead */
-/* For links that take a while to open: cancel(arg) runs when nobody wants the link any more,
- * perhaps more than once, and before_free(arg) when it is freed. */
+/* No stream could be opened: the link's state becomes DEAD. */
+void leat_stream_link_fail(leat_stream_link *l);
+/* For a link that a thread opens. cancel(arg) runs when the link is replaced or freed, so perhaps
+ * twice, and must make that thread stop. before_free(arg) runs after cancel when the link is freed,
+ * and must wait for the thread. */
 void leat_stream_link_on_free(leat_stream_link *l, void (*cancel)(void *arg),
                               void (*before_free)(void *arg), void *arg);
 
-/* Serving: listener.c. What a transport's endpoint holds, to which it gives the streams of callers
- * that were let in. */
+/* ---- Servers, for listeners (listener.c) ---- */
+/* Handles the calls of all connections of an endpoint. The endpoint makes the handshake with a peer
+ * that connects, and then adds the stream to its server. */
 typedef struct leat_stream_server leat_stream_server;
 leat_stream_server *leat_stream_server_new(const leat_listen_options *o, leat_handler_fn handler,
                                            void *arg);
-/* Takes the stream; peer is what leat_server_call_peer gives. */
+/* Takes the stream. leat_server_call_peer gives peer, which is copied. */
 void leat_stream_server_add(leat_stream_server *s, leat_stream *stream, const char *peer);
-/* As leat_listener_stop; frees it. No stream may be added from now on. */
+/* As leat_listener_stop. Frees s. No stream may be added once it was called. */
 void leat_stream_server_stop(leat_stream_server *s, int64_t deadline_ns);
 
 #endif

@@ -1,5 +1,5 @@
-/* listener.c -- the serving side of connections: the calls that came. A call is referred to by
- * whoever will answer it, and for a moment by a cancellation. */
+/* listener.c -- the serving side of connections. A server call has one reference for its reply, and
+ * a second one while a cancellation calls its handler's function. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,33 +20,33 @@ struct leat_stream_server {
     void *arg;
     int64_t max_message;
     int max_calls;
-    pthread_mutex_t lock; /* guards what follows; taken before a connection's */
-    pthread_cond_t changed;
+    pthread_mutex_t lock; /* Guards changed to refs. Taken before the watch's and a connection's. */
+    pthread_cond_t changed; /* Signalled when calls or handlers becomes 0, or conns changes. */
     served *conns;
-    int calls;    /* that were not replied to */
-    int handlers; /* that run */
-    bool stopping;
-    int refs; /* one of each connection that lives, and the owner's */
+    int calls;     /* Calls that were accepted and not replied to. */
+    int handlers;  /* Calls whose handler has not returned. */
+    bool stopping; /* No more calls are accepted. */
+    int refs;      /* One for each connection that was not freed, and one for the endpoint. */
 };
 
-/* A connection from one caller. */
+/* A connection that a peer opened. */
 struct served {
     leat_conn conn;
     leat_stream_server *server;
-    served *next, **link; /* among the server's, while it lives */
-    char name[64];
-    server_call *calls; /* that were not replied to; guarded by conn.lock */
+    served *next, **link; /* In server->conns until the connection ends; guarded by server->lock. */
+    char name[64];        /* The peer's name for leat_server_call_peer. */
+    server_call *calls;   /* Calls that were not replied to; guarded by conn.lock. */
 };
 
 struct server_call {
     leat_server_call base;
-    served *served; /* with a reference to its connection */
-    server_call *next, **link;
+    served *served;            /* The call has a reference to served->conn. */
+    server_call *next, **link; /* In served->calls; guarded by conn.lock. */
     uint64_t id;
     leat_gone gone;
     /* Guarded by conn.lock: */
     int refs;
-    bool told; /* the handler knows that the caller has gone */
+    bool told; /* leat_gone_fire was called, or is about to be. */
 };
 
 static served *of(leat_conn *c)
@@ -180,7 +180,8 @@ static void on_request(served *g, const leat_frame *f, const char *method, const
 
 static void nothing(void) {}
 
-/* The caller of this call, or of all if id is 0, has gone. */
+/* The caller has cancelled the call with this id; id 0: the connection has ended, and all of its
+ * callers are lost. */
 static void tell_gone(served *g, uint64_t id)
 {
     for (;;) {

@@ -1,5 +1,5 @@
-/* send.c -- frames into the stream: by the thread that sends them as far as they fit, else by the
- * connection's writing thread. */
+/* send.c -- writes frames to the stream. The thread that sends a frame writes as much as fits; the
+ * connection's writing thread writes the rest. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>
@@ -54,8 +54,8 @@ static void drop(leat_unsent *u)
     free(u);
 }
 
-/* Writes what fits, and frees the frames that were written. True if none is left. send_lock is
- * held. */
+/* Writes as much of the unsent frames as fits, and frees the frames that were written as a whole.
+ * True if none is left. send_lock is held. */
 static bool push(leat_conn *c, leat_conn_end *why_out)
 {
     *why_out = c->stream->ops->push(c);
@@ -99,8 +99,8 @@ static void *write_on(void *arg)
     return NULL;
 }
 
-/* Writes what is unsent, and leaves the rest to the writing thread. send_lock is held, and let go.
- */
+/* Writes as much of the unsent frames as fits, and leaves the rest to the writing thread. send_lock
+ * is held, and released here. */
 static void flush(leat_conn *c)
 {
     leat_conn_end why = LEAT_CONN_LIVES;

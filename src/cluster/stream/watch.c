@@ -1,8 +1,10 @@
-/* watch.c -- one thread that watches all connections of the process: sockets that end, callers that
- * connect, times that come, and reading threads that do not come back from their work.
+/* watch.c -- the watch: one thread for all connections of the process. It notices sockets that the
+ * peer closed, peers that connect, times given to leat_watch_at, and readers that work on one frame
+ * for long.
  *
- * It looks every three milliseconds while frames come, so that a thread which begins to work need
- * not wake it; after a while without frames it sleeps, and the next one wakes it.
+ * While frames come, the watch looks at the readers every LOOK_MS milliseconds, so that a reader
+ * that begins to work on a frame need not wake it. After QUIET_TICKS looks without a frame it
+ * parks, and the next frame wakes it (leat_watch_busy).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,23 +22,25 @@
 
 enum { LOOK_MS = 3, QUIET_TICKS = 30 };
 
-static pthread_mutex_t users_lock =
-    PTHREAD_MUTEX_INITIALIZER; /* guards users; held while the thread is started and ended */
-static int users;
+/* Guards users. Held while the thread is started or its end is awaited. Taken before lock. */
+static pthread_mutex_t users_lock = PTHREAD_MUTEX_INITIALIZER;
+static int users; /* Connections and listeners; the thread runs while there are any. */
 
-static pthread_mutex_t lock =
-    PTHREAD_MUTEX_INITIALIZER; /* guards what follows; taken before a connection's */
+/* Guards changed to quits. Taken before the locks of a connection. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Signalled when the thread ends, and when an on_connect has returned. */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static leat_conn *conns;
-static leat_accept_watch *listeners, *answering;
-static bool runs, quits;
-static int poller = -1, wake_fd = -1;
+static leat_accept_watch *listeners, *answering; /* answering: its on_connect runs now; or NULL. */
+static bool runs, quits;                         /* The thread runs; the thread has to end. */
 
-static int ticking;  /* atomic */
-static int64_t next; /* atomic: when to tick all connections */
+static int poller = -1, wake_fd = -1; /* Set while there are users. */
 
-static bool leave_free;       /* atomic */
-static void (*on_tick)(void); /* atomic */
+static int ticking;  /* Atomic: 1 while the watch looks at readers every LOOK_MS. */
+static int64_t next; /* Atomic: when to call ops->tick of all connections (CLOCK_MONOTONIC). */
+
+static bool leave_free;       /* Atomic: see leat_watch_leave_free. */
+static void (*on_tick)(void); /* Atomic: see leat_watch_on_tick. */
 
 void leat_watch_leave_free(bool on)
 {
@@ -52,7 +56,7 @@ static void wake_watch(void)
 {
     uint64_t one = 1;
     if (write(wake_fd, &one, sizeof one) < 0)
-        return; /* the watch has been woken already */
+        return; /* EAGAIN: the counter is full, so the watch is being woken already. */
 }
 
 void leat_watch_busy(void)
@@ -73,16 +77,17 @@ void leat_watch_at(int64_t at_ns)
         }
 }
 
+/* Whether a connection without a reader has something for one. */
 static bool wants_reader(leat_conn *c)
 {
     return c->stream->ops->unread(c) || __atomic_load_n(&c->alarm, __ATOMIC_SEQ_CST) ||
            leat_conn_ended(c);
 }
 
-/* A thread that works on the same frame as at the last tick is left behind, and what has waited
- * since then at a connection without a reader is read. True if any frame came, or any connection
- * has no reader. The lock is held.
- */
+/* Gives a connection's reader role to another thread if the present reader works on the same frame
+ * as at the last look. If no thread has the role, gives it to one, but while leave_free is set only
+ * if bytes have been unread since the last look. True if a frame came since the last look, or if a
+ * connection's reader works, or if a connection has none. The lock is held. */
 static bool look_at_readers(void)
 {
     bool any = false, rest = !__atomic_load_n(&leave_free, __ATOMIC_RELAXED);
@@ -114,7 +119,7 @@ static void on_event(void *who)
     pthread_mutex_lock(&lock);
     for (leat_conn *c = conns; c; c = c->next)
         if (c == who) {
-            char byte; /* nothing is ever sent here: the socket only ends */
+            char byte; /* The peer sends nothing on end_fd: recv gives 0 once the peer closed it. */
             ssize_t n = recv(c->stream->end_fd, &byte, 1, MSG_DONTWAIT);
             if (n >= 0 || (errno != EAGAIN && errno != EINTR))
                 leat_conn_finish(c, n > 0 ? LEAT_CONN_GARBAGE : LEAT_CONN_CLOSED);
@@ -172,7 +177,8 @@ static void *watch(void *unused)
         on = !quits;
         quiet = look_at_readers() ? 0 : quiet + 1;
         if (quiet >= QUIET_TICKS) {
-            /* One that began before it could see this is seen here. */
+            /* A reader that began to work before this store has not woken the watch: look once
+             * more. */
             __atomic_store_n(&ticking, 0, __ATOMIC_SEQ_CST);
             if (look_at_readers())
                 __atomic_store_n(&ticking, 1, __ATOMIC_SEQ_CST);
@@ -205,7 +211,7 @@ static void join(void)
         __atomic_store_n(&next, leat_now_ns() + leat_ping_after_ns / 2, __ATOMIC_SEQ_CST);
         pthread_t t;
         while (pthread_create(&t, NULL, watch, NULL))
-            usleep(10000); /* no thread is to be had: nothing would be noticed without */
+            usleep(10000); /* The system gives no thread now, and connections need the watch. */
         pthread_detach(t);
     }
     pthread_mutex_unlock(&users_lock);
