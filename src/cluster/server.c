@@ -145,7 +145,10 @@ static void probe(leat_server *s, int64_t *silent_since)
     pthread_mutex_unlock(&s->lock);
     for (int i = 0; i < leat_peers_count(s->peers); i++) {
         leat_peer *p = leat_peers_at(s->peers, i);
-        if (!of_other_job(s, p) || s->done[i])
+        pthread_mutex_lock(&s->lock);
+        bool done = s->done[i];
+        pthread_mutex_unlock(&s->lock);
+        if (!of_other_job(s, p) || done)
             continue;
         void *reply = NULL;
         size_t n;

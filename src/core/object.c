@@ -28,7 +28,7 @@ static atomic_uint n_freed;
 
 void leat_object_init(leat_object *o, leat_object_kind kind)
 {
-    o->magic = LEAT_OBJECT_ALIVE + (uint32_t)kind;
+    __atomic_store_n(&o->magic, LEAT_OBJECT_ALIVE + (uint32_t)kind, __ATOMIC_RELEASE);
 }
 
 void *leat_object_new(size_t size, leat_object_kind kind)
@@ -40,7 +40,8 @@ void *leat_object_new(size_t size, leat_object_kind kind)
 
 void leat_object_free(leat_object *o)
 {
-    o->magic = LEAT_OBJECT_FREED + (o->magic & KIND);
+    uint32_t kind = leat_object_magic(o) & KIND;
+    __atomic_store_n(&o->magic, LEAT_OBJECT_FREED + kind, __ATOMIC_RELEASE);
     unsigned i = atomic_fetch_add(&n_freed, 1) % N_FREED;
     free(atomic_exchange(&freed[i], o));
 }
@@ -51,7 +52,7 @@ leat_status leat_object_check(const void *p, leat_object_kind kind, const char *
     LEAT_REQUIRE(p, INVALID_ARGUMENT, "%s: the %s is NULL", function, name);
     if (leat_object_alive(p, kind))
         return NULL;
-    uint32_t magic = ((const leat_object *)p)->magic, other = magic & KIND;
+    uint32_t magic = leat_object_magic(p), other = magic & KIND;
     LEAT_REQUIRE(magic != LEAT_OBJECT_FREED + (uint32_t)kind, FAILED_PRECONDITION,
                  "%s: the %s has already been %s", function, name, kinds[kind].end);
     LEAT_REQUIRE(magic != LEAT_OBJECT_ALIVE + other || other >= LEAT_N_OBJECTS, INVALID_ARGUMENT,

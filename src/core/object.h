@@ -43,7 +43,7 @@ typedef enum leat_object_kind {
 } leat_object_kind;
 
 typedef struct leat_object {
-    uint32_t magic; /* LEAT_OBJECT_ALIVE or LEAT_OBJECT_FREED, plus the kind. */
+    uint32_t magic; /* Atomic. LEAT_OBJECT_ALIVE or LEAT_OBJECT_FREED, plus the kind. */
 } leat_object;
 
 enum { LEAT_OBJECT_ALIVE = 0x1ea70000, LEAT_OBJECT_FREED = 0x1eaf0000 };
@@ -51,9 +51,15 @@ enum { LEAT_OBJECT_ALIVE = 0x1ea70000, LEAT_OBJECT_FREED = 0x1eaf0000 };
 void leat_object_init(leat_object *o, leat_object_kind kind);
 /* Marks the object as freed. Its memory, which must be from malloc, is freed later. */
 void leat_object_free(leat_object *o);
+/* Acquires what leat_object_init released: a thread that got the object by a way that
+ * ThreadSanitizer does not see, such as gRPC, may check it. */
+static inline uint32_t leat_object_magic(const void *p)
+{
+    return __atomic_load_n(&((const leat_object *)p)->magic, __ATOMIC_ACQUIRE);
+}
 static inline bool leat_object_alive(const void *p, leat_object_kind kind)
 {
-    return p && ((const leat_object *)p)->magic == LEAT_OBJECT_ALIVE + (uint32_t)kind;
+    return p && leat_object_magic(p) == LEAT_OBJECT_ALIVE + (uint32_t)kind;
 }
 /* OK if p is an object of this kind that was not freed; else an error. function is the function of
  * the API that the error names. */

@@ -40,10 +40,9 @@ static leat_loc line_in_graph(const leat_graph *g, char *name)
 {
     leat_loc at = {0};
     pthread_mutex_lock((pthread_mutex_t *)&g->lock); /* Another thread may add nodes. */
-    for (char *slash = name; slash; slash = strrchr(name, '/')) {
-        if (slash != name)
-            *slash = 0;
-        const leat_node *n = leat_graph_find(g, name);
+    for (char *end = name + strlen(name); end; end = strrchr(name, '/')) {
+        *end = 0;
+        const leat_node *n = *name ? leat_graph_find(g, name) : NULL;
         if (n) {
             at = n->at;
             break;

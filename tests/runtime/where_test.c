@@ -4,6 +4,7 @@
 #include <leat/function.h>
 
 #include "graph/graph_int.h"
+#include "runtime/where.h"
 #include "test.h"
 
 typedef struct run_case {
@@ -376,9 +377,23 @@ static void all_nodes(void)
     leat_graph_free(small);
 }
 
+/* Whatever name a peer's error has, looking for its line ends. */
+static void odd_names(void)
+{
+    static const char *const names[] = {"/", "/x", "//", "x/", "", "a/b/c", "x/y"};
+    leat_graph *g = leat_graph_new();
+    leat_placeholder(g, LEAT_FLOAT, leat_shape(), leat_name("x"));
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        leat_status s = leat_error(INTERNAL, "broken {{node %s}}", names[i]);
+        bool of_x = names[i][0] == 'x';
+        CHECK_ERROR(leat_status_where(s, g), INTERNAL, of_x ? "where_test.c:" : "broken");
+    }
+    leat_graph_free(g);
+}
+
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"runs", runs}, {"feeds", feeds}, {"time_out", time_out},
                {"in_a_cond", in_a_cond}, {"in_a_function", in_a_function}, {"mistakes", mistakes},
-               {"all_nodes", all_nodes});
+               {"all_nodes", all_nodes}, {"odd_names", odd_names});
 }
