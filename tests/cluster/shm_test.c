@@ -1,10 +1,12 @@
 /* shm_test.c -- calls through shared memory: the cases of all stream transports, and callers that
  * send wrong data. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #include "cluster/shm/handshake.h"
 #include "cluster/shm/rings.h"
@@ -28,7 +30,8 @@ static leat_status open_name(const leat_shm_name *n, leat_channel **out)
 }
 
 /* ---- Callers that lie ---- */
-static int hand_over(uint64_t secret, int memory)
+/* Sends a handshake with n descriptors of the memory, 1 or 2. */
+static int hand_over_many(uint64_t secret, int memory, int n)
 {
     leat_shm_name name = shm_name();
     struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -38,17 +41,23 @@ static int hand_over(uint64_t secret, int memory)
                   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name.socket))) ==
           0);
     leat_shm_handshake handshake = {LEAT_SHM_MAGIC, LEAT_SHM_VERSION, secret};
-    char control[CMSG_SPACE(sizeof(int))] = {0};
+    int fds[2] = {memory, memory};
+    char control[CMSG_SPACE(sizeof fds)] = {0};
     struct iovec v = {&handshake, sizeof handshake};
     struct msghdr m = {
         .msg_iov = &v, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
     struct cmsghdr *c = CMSG_FIRSTHDR(&m);
     c->cmsg_level = SOL_SOCKET;
     c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(c), &memory, sizeof(int));
+    c->cmsg_len = CMSG_LEN(sizeof(int) * (size_t)n);
+    memcpy(CMSG_DATA(c), fds, sizeof(int) * (size_t)n);
     CHECK(sendmsg(fd, &m, MSG_NOSIGNAL) > 0);
     return fd;
+}
+
+static int hand_over(uint64_t secret, int memory)
+{
+    return hand_over_many(secret, memory, 1);
 }
 
 static bool accepted(int fd)
@@ -108,6 +117,57 @@ static void liars(void)
     close(memory);
     leat_rings_release(&rings);
     CHECK_OK(ask("/test/Echo", "hello", reply, sizeof reply, 0));
+    stop();
+}
+
+static int open_descriptors(void)
+{
+    int n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    while (d && readdir(d))
+        n++;
+    if (d)
+        closedir(d);
+    return n;
+}
+
+/* What comes with a message that is refused is closed. */
+static void two_descriptors(void)
+{
+    char reply[8];
+    start();
+    leat_ring_pair rings;
+    int memory, before = 0;
+    CHECK_OK(leat_rings_make(&rings, &memory));
+    for (int i = 0; i < 20; i++) {
+        int fd = hand_over_many(shm_name().secret, memory, 2);
+        CHECK(!accepted(fd));
+        close(fd);
+        before = before ? before : open_descriptors();
+    }
+    CHECK_SOON(open_descriptors() <= before);
+    close(memory);
+    leat_rings_release(&rings);
+    CHECK_OK(ask("/test/Echo", "hello", reply, sizeof reply, 0));
+    stop();
+}
+
+/* A process of another user is refused, even if it knows the secret. */
+static void other_user(void)
+{
+    if (geteuid() != 0)
+        SKIP("only root can become another user");
+    start();
+    leat_ring_pair rings;
+    int memory, code = 1;
+    CHECK_OK(leat_rings_make(&rings, &memory));
+    pid_t child = fork();
+    if (!child)
+        _exit(setuid(65534) != 0 || accepted(hand_over(shm_name().secret, memory)));
+    CHECK(waitpid(child, &code, 0) == child);
+    CHECK_INT(code, 0);
+    close(memory);
+    leat_rings_release(&rings);
     stop();
 }
 
@@ -174,6 +234,7 @@ int main(int argc, char **argv)
     in_words = "/job:ps/task:0 (127.0.0.1:2222, shared memory)";
     if (argc == 4 && strcmp(argv[1], "--role") == 0)
         return serve();
-    return RUN(argc, argv, STREAM_CASES, {"liars", liars}, {"elsewhere", elsewhere},
-               {"bad_offers", bad_offers}, {"beside_grpc", beside_grpc});
+    return RUN(argc, argv, STREAM_CASES, {"liars", liars}, {"two_descriptors", two_descriptors},
+               {"other_user", other_user}, {"elsewhere", elsewhere}, {"bad_offers", bad_offers},
+               {"beside_grpc", beside_grpc});
 }

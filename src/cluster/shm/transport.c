@@ -97,9 +97,43 @@ static leat_status open_link(const leat_link_target *to, leat_link **out)
 }
 
 /* ---- Listening ---- */
+/* Shared memory is for the tasks of one user: a process of another user is refused before anything
+ * of it is read. Its tasks are called by another transport. */
+static bool same_user(int socket)
+{
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+           (peer.uid == geteuid() || peer.uid == 0);
+}
+
+/* The descriptor in a message that has exactly one; -1 if it has another number of them, which are
+ * closed: a peer could fill this process's table with them. */
+static int only_descriptor(struct msghdr *m)
+{
+    int only = -1, n = 0;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        for (size_t at = CMSG_LEN(0); at + sizeof(int) <= c->cmsg_len; at += sizeof(int)) {
+            int fd;
+            memcpy(&fd, (char *)c + at, sizeof fd);
+            if (n++ == 0)
+                only = fd;
+            else
+                close(fd);
+        }
+    }
+    if (n > 1)
+        close(only);
+    return n == 1 ? only : -1;
+}
+
 /* Reads the handshake of a peer. Gives the descriptor of the peer's memory, or -1. */
 static int read_handshake(listener *l, int socket)
 {
+    if (!same_user(socket))
+        return -1;
     leat_shm_handshake handshake = {0};
     struct iovec v = {&handshake, sizeof handshake};
     union {
@@ -113,11 +147,7 @@ static int read_handshake(listener *l, int socket)
     struct timeval patience = {.tv_usec = 100000};
     setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     ssize_t n = recvmsg(socket, &m, MSG_CMSG_CLOEXEC);
-    struct cmsghdr *c = n >= 0 ? CMSG_FIRSTHDR(&m) : NULL;
-    int fd = -1;
-    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-        c->cmsg_len == CMSG_LEN(sizeof(int)))
-        memcpy(&fd, CMSG_DATA(c), sizeof(int));
+    int fd = n >= 0 ? only_descriptor(&m) : -1;
     if (fd >= 0 && (n != sizeof handshake || handshake.magic != LEAT_SHM_MAGIC ||
                     handshake.version != LEAT_SHM_VERSION || handshake.secret != l->secret)) {
         close(fd);
