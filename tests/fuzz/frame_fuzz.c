@@ -55,7 +55,7 @@ static void to_listener(int pair[2], const uint8_t *data, size_t size)
 {
     leat_listen_options o = {.max_message = 1 << 20};
     leat_stream_server *s = leat_stream_server_new(&o, handle, NULL);
-    leat_stream_server_add(s, leat_socket_stream_new(pair[0]), "fuzzer");
+    leat_stream_server_add(s, leat_socket_stream_new(pair[0], NULL), "fuzzer");
     feed(pair[1], data, size);
     leat_stream_server_stop(s, leat_now_ns());
 }
@@ -67,7 +67,7 @@ static void to_caller(int pair[2], const uint8_t *data, size_t size)
     leat_link *base = leat_stream_link_base(l);
     leat_call_options options = {0};
     size_t sums[CALLS];
-    leat_stream_link_start(l, leat_socket_stream_new(pair[0]));
+    leat_stream_link_start(l, leat_socket_stream_new(pair[0], NULL));
     atomic_store(&ended, 0);
     for (int i = 0; i < CALLS; i++)
         base->ops->call(base, "/test/Fuzz", &(leat_outgoing){0}, &options, on_reply, &sums[i],
@@ -86,7 +86,7 @@ static void keep_watch(void)
     if (kept || socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
         return;
     kept = leat_stream_server_new(&(leat_listen_options){0}, handle, NULL);
-    leat_stream_server_add(kept, leat_socket_stream_new(pair[0]), "kept");
+    leat_stream_server_add(kept, leat_socket_stream_new(pair[0], NULL), "kept");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
