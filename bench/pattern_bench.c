@@ -335,6 +335,10 @@ static void open_transport(client *c)
     leat_status s = leat_channel_open_link(transport, &to, &c->channel);
     if (s)
         fail_to_connect(leat_status_message(s));
+    while (leat_channel_state(c->channel) == LEAT_LINK_OPENING)
+        usleep(1000);
+    if (leat_channel_state(c->channel) == LEAT_LINK_DEAD)
+        fail_to_connect("the link is dead");
 }
 
 static void on_reply(void *arg, leat_status s, const leat_incoming *in)
