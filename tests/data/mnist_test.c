@@ -42,6 +42,12 @@ static void write_file(const char *path, const void *bytes, size_t n)
 }
 
 /* n digits as idx files: images of the value of their number, labels i % classes. */
+/* Pixel k of image i; pixel 0 is i. */
+static unsigned char pixel(int i, int k)
+{
+    return (unsigned char)(i + k * 7);
+}
+
 static void write_idx(const char *name, int n, bool images, int classes, bool zipped)
 {
     unsigned char *b = calloc(1, 16 + (size_t)n * 784);
@@ -53,9 +59,9 @@ static void write_idx(const char *name, int n, bool images, int classes, bool zi
     if (images)
         b[11] = b[15] = 28;
     for (int i = 0; i < n; i++) {
-        if (images)
-            memset(b + 16 + (size_t)i * 784, i, 784);
-        else
+        for (int k = 0; images && k < 784; k++)
+            b[16 + (size_t)i * 784 + (size_t)k] = pixel(i, k);
+        if (!images)
             b[8 + i] = (unsigned char)(i % classes);
     }
     if (zipped) {
@@ -172,7 +178,8 @@ static void batches(void)
     leat_tensor *x, *y;
     CHECK_OK(leat_mnist_rows(m, LEAT_MNIST_TEST, 5, 8, &x, &y));
     CHECK_INT(leat_tensor_dim(x, 0), 3);
-    CHECK_NEAR(leat_tensor_at(x, 784) * 255, 6, 1e-5);
+    for (int k = 0; k < 3 * 784; k++)
+        CHECK_NEAR(leat_tensor_at(x, k), (float)pixel(5 + k / 784, k % 784) * (1.0f / 255), 0);
     CHECK_NEAR(leat_tensor_at(y, 2 * 10 + 7), 1, 0);
     leat_tensor_unref(x);
     leat_tensor_unref(y);

@@ -4,8 +4,8 @@
  * be finite: zero times infinity is not zero.)
  *
  * The elements of op(A) that are not zero are listed row by row; a row of C is then a sum of rows
- * of B, held in registers: computed for so many columns at a time that those of B stay in the cache
- * for all rows of A.
+ * of B, held in registers. It is computed for some columns and some rows of B at a time, which stay
+ * in the first level of the cache for all rows of A.
  */
 #include "kernels/cpu/gemm_int.h"
 
@@ -24,6 +24,7 @@ enum {
     SHARE = 4,          /* at most one element of A in so many may be nonzero */
     PROBES = 64,        /* vectors of A that are sampled before all of A is read */
     STRIP = 32,         /* columns of a transposed A that are converted to rows at a time */
+    CACHED = 28 << 10,  /* bytes of B that are used at a time: less than the first level of cache */
 };
 
 /* The nonzero elements of op(A). Those of row r and block b of k are from from[r * blocks + b] to
@@ -38,6 +39,9 @@ typedef struct elements {
 typedef struct job {
     const leat_gemm_call *g;
     int64_t depth, blocks; /* k is divided into `blocks` blocks of `depth` */
+    /* True: the sum of a block goes on from that of the block before. False: each block is summed
+     * by itself, and then added. */
+    bool chained;
     /* C is divided into `chunks` pieces of columns and `row_tasks` of rows. */
     int64_t chunks, row_tasks;
     elements e;
@@ -180,13 +184,12 @@ static bool write_down(job *j)
 #define LOAD(p)                                                                                    \
     (v < nv - 1 ? _mm256_loadu_ps((p) + v * LANES) : _mm256_maskload_ps((p) + v * LANES, lanes))
 
-/* The sum of rows of b: nv vectors of each, the last one with a mask of lanes. */
+/* Adds rows of b to acc: nv vectors of each, the last one with a mask of lanes. */
 static inline __attribute__((always_inline)) void sum_rows(const int nv, __m256 *acc,
                                                            const elements *e, const int32_t *from,
                                                            const float *b, int64_t ldb,
                                                            __m256i lanes)
 {
-    EACH acc[v] = _mm256_setzero_ps();
     for (int32_t i = from[0]; i < from[1]; i++) {
         const __m256 x = _mm256_broadcast_ss(e->x + i);
         const float *row = b + e->at[i] * ldb;
@@ -194,51 +197,73 @@ static inline __attribute__((always_inline)) void sum_rows(const int nv, __m256 
     }
 }
 
-/* C[row, col ..): nv vectors, of which the last one has w columns. */
-static inline __attribute__((always_inline)) void make_row(const int nv, const job *j, int64_t row,
-                                                           int64_t col, int w)
+/* Ends rows: bias and activation. */
+static inline __attribute__((always_inline)) void
+finish(const int nv, __m256 *acc, const leat_gemm_epilogue *e, int64_t col, __m256i lanes)
+{
+    if (e->bias)
+        EACH acc[v] = _mm256_add_ps(acc[v], LOAD((const float *)e->bias + col));
+    if (e->act != LEAT_GEMM_LINEAR) /* NaN and -0 stay */
+        EACH acc[v] =
+            _mm256_andnot_ps(_mm256_cmp_ps(acc[v], _mm256_setzero_ps(), _CMP_LT_OQ), acc[v]);
+    if (e->act == LEAT_GEMM_RELU6) /* of 6 and NaN, min gives the second */
+        EACH acc[v] = _mm256_min_ps(_mm256_set1_ps(6), acc[v]);
+}
+
+/* Adds a block of k to rows r0 to r1 - 1 of C, from column col on: nv vectors, of which the last
+ * one has w columns. */
+static inline __attribute__((always_inline)) void
+make_rows(const int nv, const job *j, int64_t block, int64_t r0, int64_t r1, int64_t col, int w)
 {
     const leat_gemm_call *g = j->g;
     const __m256i lanes = first_lanes(w);
-    const float *b = (const float *)g->b + col, *bias = g->e.bias;
-    float *c = (float *)g->c + row * g->ldc + col;
-    for (int64_t block = 0; block < j->blocks; block++) {
+    const float *b = (const float *)g->b + col;
+    const bool last = block == j->blocks - 1;
+    const bool goes_on = j->chained && block > 0;
+    const bool adds = !j->chained && (block > 0 || g->e.accumulate);
+    const int32_t *from = j->e.from + r0 * j->blocks + block;
+    float *c = (float *)g->c + r0 * g->ldc + col;
+    for (int64_t r = r0; r < r1; r++, from += j->blocks, c += g->ldc) {
+        if (goes_on && !last && from[0] == from[1])
+            continue;
         __m256 acc[MOST_VECTORS];
-        sum_rows(nv, acc, &j->e, j->e.from + row * j->blocks + block, b, g->ldb, lanes);
-        const bool last = block == j->blocks - 1;
-        if (block > 0 || g->e.accumulate)
+        if (goes_on)
+            EACH acc[v] = LOAD(c);
+        else
+            EACH acc[v] = _mm256_setzero_ps();
+        sum_rows(nv, acc, &j->e, from, b, g->ldb, lanes);
+        if (adds)
             EACH acc[v] = _mm256_add_ps(acc[v], LOAD(c));
-        if (last && bias)
-            EACH acc[v] = _mm256_add_ps(acc[v], LOAD(bias + col));
-        if (last && g->e.act != LEAT_GEMM_LINEAR) /* NaN and -0 stay */
-            EACH acc[v] =
-                _mm256_andnot_ps(_mm256_cmp_ps(acc[v], _mm256_setzero_ps(), _CMP_LT_OQ), acc[v]);
-        if (last && g->e.act == LEAT_GEMM_RELU6) /* of 6 and NaN, min gives the second */
-            EACH acc[v] = _mm256_min_ps(_mm256_set1_ps(6), acc[v]);
+        if (last)
+            finish(nv, acc, &g->e, col, lanes);
         EACH store_some(c + v * LANES, acc[v], v < nv - 1 ? LANES : w);
+        if (last && g->e.row_fn)
+            g->e.row_fn(g->e.arg, r, col, c, (nv - 1) * LANES + w);
     }
 }
 #undef LOAD
 #undef EACH
 
-#define MAKE_ROW(nv)                                                                               \
-    static void make_row_##nv(const job *j, int64_t row, int64_t col, int w)                       \
+#define MAKE_ROWS(nv)                                                                              \
+    static void make_rows_##nv(const job *j, int64_t block, int64_t r0, int64_t r1, int64_t col,   \
+                               int w)                                                              \
     {                                                                                              \
-        make_row(nv, j, row, col, w);                                                              \
+        make_rows(nv, j, block, r0, r1, col, w);                                                   \
     }
 /* clang-format off */
-MAKE_ROW(4) MAKE_ROW(5) MAKE_ROW(6) MAKE_ROW(7) MAKE_ROW(8) MAKE_ROW(9) MAKE_ROW(10) MAKE_ROW(11)
-MAKE_ROW(12) MAKE_ROW(13)
-static void (*const make_row_of[])(const job *, int64_t, int64_t, int) = { /* vectors */
-    [4] = make_row_4, make_row_5, make_row_6, make_row_7, make_row_8, make_row_9, make_row_10,
-    make_row_11, make_row_12, make_row_13,
+MAKE_ROWS(4) MAKE_ROWS(5) MAKE_ROWS(6) MAKE_ROWS(7) MAKE_ROWS(8) MAKE_ROWS(9) MAKE_ROWS(10)
+MAKE_ROWS(11) MAKE_ROWS(12) MAKE_ROWS(13)
+static void (*const make_rows_of[])(const job *, int64_t, int64_t, int64_t, int64_t, int) = {
+    [4] = make_rows_4, make_rows_5, make_rows_6, make_rows_7, make_rows_8, make_rows_9,
+    make_rows_10, make_rows_11, make_rows_12, make_rows_13,
 };
 /* clang-format on */
-#undef MAKE_ROW
+#undef MAKE_ROWS
 
 /* Threads take tasks in turn, so a thread's next task is likely to have the same columns. */
 static void tasks(void *arg, int64_t begin, int64_t end)
 {
+    enum { AT_ONCE = 64 }; /* rows between looks at the step's cancellation */
     const job *j = arg;
     const leat_gemm_call *g = j->g;
     const int64_t vectors = ceil_div(g->n, LANES);
@@ -246,14 +271,14 @@ static void tasks(void *arg, int64_t begin, int64_t end)
         const int64_t x = t % j->chunks, y = t / j->chunks;
         const int64_t v0 = part(vectors, x, j->chunks), v1 = part(vectors, x + 1, j->chunks);
         const int64_t c0 = v0 * LANES, c1 = v1 == vectors ? g->n : v1 * LANES;
-        const int64_t r1 = part(g->m, y + 1, j->row_tasks);
-        for (int64_t r = part(g->m, y, j->row_tasks); r < r1; r++) {
-            if (leat_loop_stopped(g->e.stop))
-                return;
-            make_row_of[v1 - v0](j, r, c0, (int)(c1 - (v1 - 1) * LANES));
-            if (g->e.row_fn)
-                g->e.row_fn(g->e.arg, r, c0, (float *)g->c + r * g->ldc + c0, c1 - c0);
-        }
+        const int64_t r0 = part(g->m, y, j->row_tasks), r1 = part(g->m, y + 1, j->row_tasks);
+        for (int64_t block = 0; block < j->blocks; block++)
+            for (int64_t r = r0; r < r1; r += AT_ONCE) {
+                if (leat_loop_stopped(g->e.stop))
+                    return;
+                make_rows_of[v1 - v0](j, block, r, r1 - r < AT_ONCE ? r1 : r + AT_ONCE, c0,
+                                      (int)(c1 - (v1 - 1) * LANES));
+            }
     }
 }
 
@@ -264,10 +289,13 @@ bool leat_gemm_sparse_f32(leat_pool *pool, int threads, const leat_gemm_call *g,
     if (g->tb || g->n < LEAST_COLUMNS || g->m * g->k < LEAST_SIZE || g->m * g->k > INT32_MAX ||
         (g->ta ? g->m : g->k) < LANES || !looks_sparse(g))
         return false;
-    job j = {.g = g, .depth = depth, .blocks = ceil_div(g->k, depth)};
+    job j = {.g = g, .depth = depth, .chunks = ceil_div(ceil_div(g->n, LANES), MOST_VECTORS)};
+    j.chained = g->k <= depth && !g->e.accumulate;
+    if (j.chained)
+        j.depth = CACHED / (ceil_div(g->n, j.chunks) * (int64_t)sizeof(float));
+    j.blocks = ceil_div(g->k, j.depth);
     if (!write_down(&j) || !is_finite(g->b, g->ldb, g->k, g->n))
         return false;
-    j.chunks = ceil_div(ceil_div(g->n, LANES), MOST_VECTORS);
     j.row_tasks = threads == 1 ? 1 : ceil_div(EACH * threads, j.chunks);
     if (j.row_tasks > g->m)
         j.row_tasks = g->m;
