@@ -23,12 +23,12 @@ typedef struct listener {
 /* Memory for a message with a handshake and one descriptor. */
 typedef struct handshake_message {
     leat_handshake handshake;
+    struct iovec v;
+    struct msghdr header;
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
     } control;
-    struct iovec v;
-    struct msghdr header;
 } handshake_message;
 
 static void message_init(handshake_message *m)
