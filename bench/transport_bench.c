@@ -329,11 +329,11 @@ static leat_channel *open_offer(const char *address, const leat_security *securi
     for (const char *p = hex; sscanf(p, "%2x", &byte) == 1; p += 2)
         leat_strbuf_putc(&offer.data, (char)byte);
     if (security) {
-        leat_socket_name n;
-        LEAT_DIE_ON_ERROR(leat_socket_name_read(&offer.data, &n));
+        leat_stream_name n;
+        LEAT_DIE_ON_ERROR(leat_stream_name_read(&offer.data, "a socket", &n));
         n.host[0] ^= 1;
         leat_strbuf_release(&offer.data);
-        leat_socket_name_write(&n, &offer.data);
+        leat_stream_name_write(&n, &offer.data);
     }
     leat_link_target to = {address, "the other process", security, &offer};
     for (int i = 0; leat_transports[i]; i++)

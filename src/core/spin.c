@@ -4,10 +4,8 @@
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,32 +24,7 @@ enum {
     CROWD_STILL = 4,
 };
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int cpus = 1, threads = 1;
-static atomic_int spinners;
-
-static void count_cpus(void)
-{
-    cpu_set_t set;
-    long n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
-                                                         : sysconf(_SC_NPROCESSORS_ONLN);
-    cpus = n > 1 ? (int)n : 1;
-    const char *told = getenv("LEAT_NUM_THREADS");
-    int k = told ? atoi(told) : 0;
-    threads = k > 0 && k <= 1024 ? k : cpus;
-}
-
-int leat_cpu_count(void)
-{
-    pthread_once(&once, count_cpus);
-    return cpus;
-}
-
-int leat_default_threads(void)
-{
-    pthread_once(&once, count_cpus);
-    return threads;
-}
+static atomic_int spinners; /* Threads of the process that spin now. */
 
 /* ---- Spinning ---- */
 static void pause_cpu(void)

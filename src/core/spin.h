@@ -24,11 +24,6 @@ enum {
     LEAT_SPIN_WORK_NS = 150 * 1000, /* Longer than most pauses between parallel kernels. */
 };
 
-int leat_cpu_count(void); /* The number of CPUs that this process may run on. */
-/* The default number of threads of a session or server: LEAT_NUM_THREADS if the environment has it,
- * else leat_cpu_count(). */
-int leat_default_threads(void);
-
 /* Calls over(arg) until it returns true or ns nanoseconds have passed, and returns its last result.
  * Calls it at least once, and only once if the thread may not spin (rule 2). */
 bool leat_spin(int64_t ns, bool (*over)(void *arg), void *arg);

@@ -3,10 +3,12 @@
 #define _GNU_SOURCE
 #include "core/threadpool.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/alloc.h"
 #include "core/bind.h"
@@ -18,6 +20,34 @@
 /* The worker that this thread is; NULL for threads that are none. */
 static __thread worker *self __attribute__((tls_model("initial-exec")));
 
+/* ---- How many CPUs and threads ---- */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int cpus = 1, threads = 1;
+
+static void count_cpus(void)
+{
+    cpu_set_t set;
+    long n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
+                                                         : sysconf(_SC_NPROCESSORS_ONLN);
+    cpus = n > 1 ? (int)n : 1;
+    const char *told = getenv("LEAT_NUM_THREADS");
+    int k = told ? atoi(told) : 0;
+    threads = k > 0 && k <= 1024 ? k : cpus;
+}
+
+int leat_cpu_count(void)
+{
+    pthread_once(&once, count_cpus);
+    return cpus;
+}
+
+int leat_default_threads(void)
+{
+    pthread_once(&once, count_cpus);
+    return threads;
+}
+
+/* ---- Jobs ---- */
 void leat_job_push(job_queue *q, job j)
 {
     if (q->n == q->cap) {

@@ -13,6 +13,11 @@
 
 typedef struct leat_pool leat_pool;
 
+int leat_cpu_count(void); /* The number of CPUs that this process may run on. */
+/* The default number of threads of a session or server: LEAT_NUM_THREADS if the environment has it,
+ * else leat_cpu_count(). */
+int leat_default_threads(void);
+
 /* Starts n workers. n may be 0: leat_pool_for then runs in the caller, and leat_pool_submit starts
  * one worker when the first job comes. */
 leat_pool *leat_pool_new(int n, const char *name);

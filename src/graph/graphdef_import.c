@@ -147,9 +147,9 @@ static leat_status gather_inputs(importer *im, int node, leat_out *in, leat_node
                      "Node '%s': Connecting to invalid output %d of source node %s which has %d "
                      "outputs.%s",
                      d->name, index, x ? x->name : "", x ? x->n_out : 0,
-                     x && leat_function_is_flow(x) ? " The program that wrote the graph must make "
-                                                     "If and While output all intermediates."
-                                                   : "");
+                     x && leat_function_is_flow(x)
+                         ? " Try using tf.compat.v1.experimental.output_all_intermediates(True)."
+                         : "");
         in[spec->n_in++] = (leat_out){x, x ? index : 0};
         spec->loose |= !x;
     }

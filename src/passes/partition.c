@@ -2,11 +2,11 @@
  * edge crosses, the sender's graph gets a _Send and the receiver's a _Recv, one pair for each
  * tensor and receiving device. A control edge that crosses sends an empty tensor.
  *
- * Between tasks, a pair may have a wave: the number of crossings between tasks on the longest path
- * to it. Tensors of one wave from one task to another may be sent together, since whatever one of
- * them needs from the receiver was sent in an earlier wave. Tensors that wait for other steps, and
- * those in or near a loop, have no wave. A tensor whose consumers all wait for a later wave from
- * the same sender anyway is sent with that wave. */
+ * Between processes, a pair may have a wave: the number of crossings between processes on the
+ * longest path to it. Tensors of one wave from one process to another may be sent together, since
+ * whatever one of them needs from the receiver was sent in an earlier wave. Tensors that wait for
+ * other steps, and those in or near a loop, have no wave. A tensor whose consumers all wait for a
+ * later wave from the same sender anyway is sent with that wave. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,6 +138,13 @@ static void mark_dead(cutter *k)
     free(order);
 }
 
+/* The task of a device, from the device's full name. */
+static const char *task_of(leat_arena *a, const char *device)
+{
+    const char *end = strstr(device, "/device:");
+    return leat_arena_printf(a, "%.*s", end ? (int)(end - device) : (int)strlen(device), device);
+}
+
 static leat_attr string_attr(const char *name, const char *s)
 {
     return (leat_attr){.name = name, .kind = LEAT_ARG_STRING, .s = s, .n = (int)strlen(s)};
@@ -148,6 +155,7 @@ typedef struct pair {
     const leat_target *sender, *receiver;
     const char *tensor_name;
     int wave;
+    const char *process; /* The task by whose name the sender's process is called. */
 } pair;
 
 static leat_status end_node(cutter *k, const char *op, leat_dtype t, leat_out in, leat_graph *part,
@@ -163,6 +171,7 @@ static leat_status end_node(cutter *k, const char *op, leat_dtype t, leat_out in
          .kind = LEAT_ARG_INT,
          .i = (int64_t)p->sender->incarnation},
         {.name = "_wave", .kind = LEAT_ARG_INT, .i = p->wave},
+        string_attr("_process", p->process),
     };
     /* A TensorFlow task keeps kernels of these ops by name as long as a session lives, so a second
      * graph must not use the names of the first, whichever task has cut it. */
@@ -176,7 +185,7 @@ static leat_status end_node(cutter *k, const char *op, leat_dtype t, leat_out in
                            .in = &in,
                            .n_in = send,
                            .attrs = attrs,
-                           .n_attrs = p->wave >= 0 ? 6 : 5,
+                           .n_attrs = p->wave >= 0 ? 7 : 5,
                            .device = (send ? p->sender : p->receiver)->name,
                            .exact_name = true};
     return leat_graph_add(part, &spec, out);
@@ -247,7 +256,8 @@ static leat_status crossing(cutter *k, leat_out x, int to, const leat_node *user
         leat_out value = {k->copy[x.node->id], x.index};
         pair p = {.sender = &k->c->devices[find_device(k->c, x.node->device)],
                   .receiver = &k->c->devices[find_device(k->c, user->device)],
-                  .wave = -1};
+                  .wave = -1,
+                  .process = task_of(&k->parts[from]->arena, k->c->devices[from].name)};
         if (k->waves && p.sender->together && p.receiver->together)
             p.wave = (int)(intptr_t)leat_map_get_n(&k->late, key, n) - 1;
         if (x.index < 0)

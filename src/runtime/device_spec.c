@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "core/spin.h"
 #include "core/strbuf.h"
+#include "core/threadpool.h"
 #include "runtime/device.h"
 
 enum { MOST_OF_A_KIND = 1024 };

@@ -1,12 +1,11 @@
 /* groups.c -- see groups.h. */
 #include "runtime/groups.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/alloc.h"
 #include "core/map.h"
+#include "core/strbuf.h"
 #include "runtime/send_recv.h"
 
 /* A group with this many bytes or keys is full: later tensors do not wait for it. */
@@ -25,39 +24,42 @@ static double bytes_of(const leat_node *recv)
     return count < 0 ? 0 : (double)count * (double)leat_dtype_size(recv->out_types[0]);
 }
 
-/* The open group of the task and wave of a _Recv; a new one is added to the array. */
-static growing *group_for(leat_map *open, const leat_node *recv, leat_rendezvous_group ***groups,
-                          int *n)
+/* The groups made so far, and by process and wave those that are not full. */
+typedef struct group_list {
+    leat_rendezvous_group **v;
+    int n, cap;
+    leat_map open;
+} group_list;
+
+/* The group that is not full of the process and wave of a _Recv; makes one if there is none. */
+static growing *group_for(group_list *l, const leat_node *recv)
 {
-    const char *sender = leat_node_string(recv, "send_device");
-    const char *end = strstr(sender, "/device:");
-    size_t len = end ? (size_t)(end - sender) : strlen(sender);
-    char key[256];
-    int k = snprintf(key, sizeof(key), "%.*s#%lld", (int)len, sender,
-                     (long long)leat_node_int(recv, "_wave"));
-    growing *g = leat_map_get_n(open, key, (size_t)k);
-    if (g && g->bytes < GROUP_BYTES && g->group->n < GROUP_KEYS)
-        return g;
+    const char *process = leat_node_string(recv, "_process");
+    leat_strbuf key = {0};
+    leat_strbuf_printf(&key, "%s#%lld", process, (long long)leat_node_int(recv, "_wave"));
+    growing *g = leat_map_get_n(&l->open, key.s, key.n);
     if (!g) {
         g = leat_new(growing);
-        leat_map_put_n(open, key, (size_t)k, g);
+        leat_map_put_n(&l->open, key.s, key.n, g);
     }
+    leat_strbuf_release(&key);
+    if (g->group && g->bytes < GROUP_BYTES && g->group->n < GROUP_KEYS)
+        return g;
     *g = (growing){.group = leat_new(leat_rendezvous_group)};
     atomic_init(&g->group->refs, 1);
-    g->group->task = leat_xstrndup(sender, len);
-    *groups = leat_xrealloc(*groups, sizeof(**groups) * (size_t)(*n + 1));
-    (*groups)[(*n)++] = g->group;
+    g->group->task = leat_xstrdup(process);
+    leat_grow(l->v, l->n, l->cap);
+    l->v[l->n++] = g->group;
     return g;
 }
 
-void leat_groups_add(const leat_graph *g, leat_rendezvous_group ***groups, int *n)
+static void add_graph(group_list *l, const leat_graph *g)
 {
-    leat_map open = {0};
     for (int i = 0; i < g->n_nodes; i++) {
         const leat_node *x = g->nodes[i];
-        if (x->dead || leat_node_role(x) != LEAT_ROLE_RECV || !leat_node_attr(x, "_wave"))
+        if (x->dead || leat_node_role(x) != LEAT_ROLE_RECV || !leat_edge_grouped(x))
             continue;
-        growing *to = group_for(&open, x, groups, n);
+        growing *to = group_for(l, x);
         leat_edge_state e = {0};
         leat_status s = leat_edge_init(x, &e);
         leat_status_free(s); /* leat_edge_init gives the same error when the kernel is bound */
@@ -65,12 +67,21 @@ void leat_groups_add(const leat_graph *g, leat_rendezvous_group ***groups, int *
         to->group->keys[to->group->n++] = e.key;
         to->bytes += bytes_of(x);
     }
+}
+
+leat_rendezvous_group **leat_groups_new(const leat_graph *const *graphs, int n_graphs, int *n_out)
+{
+    group_list l = {0};
+    for (int i = 0; i < n_graphs; i++)
+        add_graph(&l, graphs[i]);
     size_t at = 0;
     const char *key;
     void *g_open;
-    while (leat_map_next(&open, &at, &key, &g_open))
+    while (leat_map_next(&l.open, &at, &key, &g_open))
         free(g_open);
-    leat_map_release(&open);
+    leat_map_release(&l.open);
+    *n_out = l.n;
+    return l.v;
 }
 
 void leat_rendezvous_group_unref(leat_rendezvous_group *g)

@@ -83,10 +83,13 @@ static leat_status plan_made(leat_plan *p, leat_status s, leat_plan **out)
         leat_plan_free(p);
         return s;
     }
-    for (int i = 0; i < p->n_parts; i++) {
-        leat_groups_add(p->parts[i].graph, &p->groups, &p->n_groups);
+    const leat_graph **graphs = leat_new_array(const leat_graph *, p->n_parts + 1);
+    for (int i = 0; i < p->n_parts; i++)
+        graphs[i] = p->parts[i].graph;
+    p->groups = leat_groups_new(graphs, p->n_parts, &p->n_groups);
+    free(graphs);
+    for (int i = 0; i < p->n_parts; i++)
         leat_graph_seal(p->parts[i].graph);
-    }
     *out = p;
     return NULL;
 }

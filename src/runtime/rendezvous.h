@@ -22,11 +22,11 @@ typedef struct leat_rendezvous_key {
 } leat_rendezvous_key;
 leat_rendezvous_key leat_rendezvous_key_of(const char *text);
 
-/* Tensors that another task sends together, because none of them waits for another one.
+/* Tensors that another process sends together, because none of them waits for another one.
  * Reference-counted: a reply may come after the plan was freed. */
 typedef struct leat_rendezvous_group {
     atomic_int refs;
-    char *task;                /* of the sender, "/job:ps/replica:0/task:0" */
+    char *task;                /* one that the sender serves, "/job:ps/replica:0/task:0" */
     leat_rendezvous_key *keys; /* n of them; the group owns their texts */
     int n;
 } leat_rendezvous_group;

@@ -10,6 +10,11 @@
 #include "core/strbuf.h"
 #include "runtime/step.h"
 
+bool leat_edge_grouped(const leat_node *n)
+{
+    return leat_node_attr(n, "_wave") && leat_node_attr(n, "_process");
+}
+
 leat_status leat_edge_init(const leat_node *n, void *state)
 {
     leat_edge_state *e = state;
@@ -19,7 +24,7 @@ leat_status leat_edge_init(const leat_node *n, void *state)
                        leat_node_string(n, "recv_device"), leat_node_string(n, "tensor_name"));
     e->text = leat_strbuf_take(&b);
     e->key = leat_rendezvous_key_of(e->text);
-    e->key.grouped = leat_node_attr(n, "_wave") != NULL;
+    e->key.grouped = leat_edge_grouped(n);
     e->on_host = leat_node_attr(n, LEAT_ON_HOST) != NULL;
     return NULL;
 }

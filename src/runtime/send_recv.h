@@ -14,6 +14,8 @@ typedef struct leat_edge_state {
     bool on_host; /* _Recv: the tensor is wanted in the host's memory (copies.c) */
 } leat_edge_state;
 
+/* Whether the tensor comes in a message with others: see groups.h. */
+bool leat_edge_grouped(const leat_node *n);
 leat_status leat_edge_init(const leat_node *n, void *state);
 void leat_edge_release(void *state);
 leat_status leat_send_run(leat_kernel *k);

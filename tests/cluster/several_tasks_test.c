@@ -173,6 +173,40 @@ static void cut_by_process(void)
     stop();
 }
 
+/* The tensors of a wave are received by one call, whichever tasks of a process send or receive
+ * them: x and 2x go to the two tasks of job ps, x + 1 and 2x + 3 come back. */
+static void grouped_by_process(void)
+{
+    enum { STEPS = 20 };
+    leat_session *s;
+    start(NULL);
+    leat_graph *g = leat_graph_new();
+    leat_out x, twice, a, b, y;
+    leat_with_device(g, "/job:worker/task:0")
+    {
+        x = leat_placeholder(g, LEAT_FLOAT, leat_shape());
+        twice = leat_add(x, x);
+    }
+    leat_with_device(g, "/job:ps/task:0") a = leat_add(x, leat_scalar(g, LEAT_FLOAT, 1));
+    leat_with_device(g, "/job:ps/task:1") b = leat_add(twice, leat_scalar(g, LEAT_FLOAT, 3));
+    leat_with_device(g, "/job:worker/task:0") y = leat_mul(a, b);
+    CHECK_OK(leat_session_open(g, &s, .target = leat_server_target(worker), .timeout_ms = 20000));
+    for (int i = 0; i <= STEPS; i++) {
+        leat_tensor *in = leat_scalar_float((float)i), *out = NULL;
+        CHECK_OK(leat_session_run(s, LEAT_FEED({x, in}), LEAT_FETCH({y, &out}), LEAT_NO_TARGET));
+        CHECK_NEAR(out ? leat_tensor_at(out, 0) : NAN, (i + 1) * (2 * i + 3), 0);
+        leat_tensor_unref(out);
+        leat_tensor_unref(in);
+        if (i == 0)
+            count_from_here();
+    }
+    CHECK_INT(runs, STEPS);
+    CHECK_INT(received, 2 * STEPS);
+    leat_session_close(s);
+    leat_graph_free(g);
+    stop();
+}
+
 /* Driven from the process with the two tasks, with the worker left out: nothing is called. */
 static void within_one_process(void)
 {
@@ -278,6 +312,7 @@ int main(int argc, char **argv)
 {
     count_calls();
     return RUN(argc, argv, {"cut_by_process", cut_by_process},
+               {"grouped_by_process", grouped_by_process},
                {"within_one_process", within_one_process}, {"filtered", filtered},
                {"checked", checked}, {"joined", joined});
 }

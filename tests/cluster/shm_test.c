@@ -5,25 +5,24 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 
-#include "cluster/shm/handshake.h"
 #include "cluster/shm/rings.h"
 #include "cluster/shm/shm.h"
+#include "cluster/stream/handshake.h"
 #include "cluster/stream_cases.h"
 
-static leat_shm_name shm_name(void)
+static leat_stream_name shm_name(void)
 {
-    leat_shm_name n;
-    CHECK_OK(leat_shm_name_read(&offer, &n));
+    leat_stream_name n;
+    CHECK_OK(leat_stream_name_read(&offer, "shared memory", &n));
     return n;
 }
 
-static leat_status open_name(const leat_shm_name *n, leat_channel **out)
+static leat_status open_name(const leat_stream_name *n, leat_channel **out)
 {
     leat_strbuf data = {0};
-    leat_shm_name_write(n, &data);
+    leat_stream_name_write(n, &data);
     leat_status s = open_by(&data, out);
     leat_strbuf_release(&data);
     return s;
@@ -31,16 +30,14 @@ static leat_status open_name(const leat_shm_name *n, leat_channel **out)
 
 /* ---- Callers that lie ---- */
 /* Sends a handshake with n descriptors of the memory, 1 or 2. */
-static int hand_over_many(uint64_t secret, int memory, int n)
+static int hand_over_many(const leat_stream_name *name, int memory, int n)
 {
-    leat_shm_name name = shm_name();
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    memcpy(a.sun_path + 1, name.socket, strlen(name.socket));
+    struct sockaddr_un a;
+    socklen_t size = leat_unix_address(name, &a);
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    CHECK(connect(fd, (struct sockaddr *)&a,
-                  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name.socket))) ==
-          0);
-    leat_shm_handshake handshake = {LEAT_SHM_MAGIC, LEAT_SHM_VERSION, secret};
+    CHECK(connect(fd, (struct sockaddr *)&a, size) == 0);
+    leat_handshake handshake;
+    leat_handshake_init(&handshake, LEAT_HANDSHAKE_SHM, name->secret);
     int fds[2] = {memory, memory};
     char control[CMSG_SPACE(sizeof fds)] = {0};
     struct iovec v = {&handshake, sizeof handshake};
@@ -55,9 +52,10 @@ static int hand_over_many(uint64_t secret, int memory, int n)
     return fd;
 }
 
-static int hand_over(uint64_t secret, int memory)
+static int hand_over(int memory)
 {
-    return hand_over_many(secret, memory, 1);
+    leat_stream_name name = shm_name();
+    return hand_over_many(&name, memory, 1);
 }
 
 static bool accepted(int fd)
@@ -73,13 +71,15 @@ static void liars(void)
     leat_ring_pair rings;
     int memory, fd;
     CHECK_OK(leat_rings_make(&rings, &memory));
-    fd = hand_over(shm_name().secret + 1, memory);
+    leat_stream_name wrong = shm_name();
+    wrong.secret[LEAT_SECRET_BYTES - 1]++;
+    fd = hand_over_many(&wrong, memory, 1);
     CHECK(!accepted(fd));
     close(fd);
     int other = memfd_create(
         "x", 0); /* a file that the caller could truncate while the listener reads it */
     CHECK(ftruncate(other, 4096 + 2 * LEAT_RING_BYTES) == 0);
-    fd = hand_over(shm_name().secret, other);
+    fd = hand_over(other);
     CHECK(!accepted(fd));
     close(fd);
     close(other);
@@ -88,7 +88,7 @@ static void liars(void)
         leat_ring_pair p;
         int m;
         CHECK_OK(leat_rings_make(&p, &m));
-        fd = hand_over(shm_name().secret, m);
+        fd = hand_over(m);
         CHECK(accepted(fd));
         if (i % 4 == 0) { /* positions that a correct writer never has */
             p.out.shared->head = (uint64_t)1 << 60;
@@ -107,7 +107,8 @@ static void liars(void)
                 uint8_t b = (uint8_t)rand_r(&seed);
                 leat_ring_put(&p.out, &b, 1);
             }
-            leat_ring_tell_written(&p.out);
+            leat_ring_show_written(&p.out);
+            leat_ring_wake_reader(&p.out);
         }
         usleep(2000);
         close(fd);
@@ -140,7 +141,8 @@ static void two_descriptors(void)
     int memory, before = 0;
     CHECK_OK(leat_rings_make(&rings, &memory));
     for (int i = 0; i < 20; i++) {
-        int fd = hand_over_many(shm_name().secret, memory, 2);
+        leat_stream_name name = shm_name();
+        int fd = hand_over_many(&name, memory, 2);
         CHECK(!accepted(fd));
         close(fd);
         before = before ? before : open_descriptors();
@@ -163,7 +165,7 @@ static void other_user(void)
     CHECK_OK(leat_rings_make(&rings, &memory));
     pid_t child = fork();
     if (!child)
-        _exit(setuid(65534) != 0 || accepted(hand_over(shm_name().secret, memory)));
+        _exit(setuid(65534) != 0 || accepted(hand_over(memory)));
     CHECK(waitpid(child, &code, 0) == child);
     CHECK_INT(code, 0);
     close(memory);
@@ -175,14 +177,14 @@ static void elsewhere(void)
 {
     start();
     leat_channel *c;
-    leat_shm_name n = shm_name();
+    leat_stream_name n = shm_name();
     n.host[0] ^= 1;
     CHECK_ERROR(open_name(&n, &c), FAILED_PRECONDITION, "not on this machine");
     n = shm_name();
-    n.secret++;
+    n.secret[0]++;
     CHECK_ERROR(open_name(&n, &c), UNAVAILABLE, "wrong secret");
     n = shm_name();
-    n.socket[6]++;
+    n.local[6]++;
     CHECK_ERROR(open_name(&n, &c), UNAVAILABLE, "refused");
     stop();
 }
@@ -193,9 +195,10 @@ static void bad_offers(void)
     static const char *const bad[] = {"", "x", "host\nsocket\n", "host\nsocket\nxyz", "h\ns\n1 2"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         leat_strbuf b = {0};
-        leat_shm_name n;
+        leat_stream_name n;
         leat_strbuf_puts(&b, bad[i]);
-        CHECK_ERROR(leat_shm_name_read(&b, &n), INVALID_ARGUMENT, "cannot be read");
+        CHECK_ERROR(leat_stream_name_read(&b, "shared memory", &n), INVALID_ARGUMENT,
+                    "cannot be read");
         leat_strbuf_release(&b);
     }
 }

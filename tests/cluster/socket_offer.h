@@ -10,23 +10,23 @@
 #include "cluster/socket/socket.h"
 #include "cluster/stream_cases.h"
 
-static inline leat_socket_name socket_name(void)
+static inline leat_stream_name socket_name(void)
 {
-    leat_socket_name n;
-    CHECK_OK(leat_socket_name_read(&offer, &n));
+    leat_stream_name n;
+    CHECK_OK(leat_stream_name_read(&offer, "a socket", &n));
     return n;
 }
 
-static inline void set_offer(const leat_socket_name *n)
+static inline void set_offer(const leat_stream_name *n)
 {
     leat_strbuf_release(&offer);
-    leat_socket_name_write(n, &offer);
+    leat_stream_name_write(n, &offer);
 }
 
 /* As if the peer was on another machine. */
 static inline void from_afar(leat_strbuf *o)
 {
-    leat_socket_name n = socket_name();
+    leat_stream_name n = socket_name();
     CHECK(n.port > 0);
     n.host[0] ^= 1;
     set_offer(&n);
@@ -34,7 +34,7 @@ static inline void from_afar(leat_strbuf *o)
 
 static inline int connect_raw(void)
 {
-    leat_socket_name n = socket_name();
+    leat_stream_name n = socket_name();
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_port = htons((uint16_t)n.port),
                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

@@ -18,14 +18,14 @@ static int answer(int fd)
     char yes = 0;
     ssize_t n = recv(fd, &yes, 1, 0);
     CHECK(n >= 0 || errno == ECONNRESET);
-    return n == 1 && yes == LEAT_SOCKET_ACCEPTED;
+    return n == 1 && yes == LEAT_ACCEPTED;
 }
 
 static int connect_as_peer(void)
 {
-    leat_socket_name n = socket_name();
-    leat_socket_handshake h;
-    leat_socket_handshake_init(&h, n.secret);
+    leat_stream_name n = socket_name();
+    leat_handshake h;
+    leat_handshake_init(&h, LEAT_HANDSHAKE_SOCKET, n.secret);
     int fd = connect_raw();
     CHECK(send(fd, &h, sizeof h, MSG_NOSIGNAL) == sizeof h);
     CHECK_INT(answer(fd), 1);
@@ -46,10 +46,10 @@ static void wrong_handshakes(void)
 {
     char reply[8];
     start();
-    leat_socket_name n = socket_name();
-    leat_socket_handshake h;
+    leat_stream_name n = socket_name();
+    leat_handshake h;
     for (size_t at = 0; at < sizeof h; at++) { /* any byte of it */
-        leat_socket_handshake_init(&h, n.secret);
+        leat_handshake_init(&h, LEAT_HANDSHAKE_SOCKET, n.secret);
         ((uint8_t *)&h)[at] ^= 0x40;
         int fd = connect_raw();
         CHECK(send(fd, &h, sizeof h, MSG_NOSIGNAL) == sizeof h);
@@ -57,7 +57,7 @@ static void wrong_handshakes(void)
         close(fd);
     }
     /* A correct handshake, byte by byte. */
-    leat_socket_handshake_init(&h, n.secret);
+    leat_handshake_init(&h, LEAT_HANDSHAKE_SOCKET, n.secret);
     int fd = connect_raw();
     for (size_t at = 0; at < sizeof h; at++) {
         CHECK(send(fd, (char *)&h + at, 1, MSG_NOSIGNAL) == 1);
@@ -213,7 +213,7 @@ enum { SLOW_STEPS = 40, SLOW_STEP_MS = 40 };
 static void *be_slow(void *arg)
 {
     const slow_peer *p = arg;
-    leat_socket_handshake h;
+    leat_handshake h;
     leat_frame f;
     size_t request = p->request / SLOW_STEPS, reply = p->reply / SLOW_STEPS;
     char *bytes = leat_xmalloc(request > reply ? request : reply), rest[300];
@@ -258,9 +258,9 @@ static void slow_network(void)
           getsockname(p.listening, (struct sockaddr *)&a, &n) == 0);
     pthread_t t;
     CHECK(pthread_create(&t, NULL, be_slow, &p) == 0);
-    leat_socket_name name = {.host = "elsewhere", .local = "-", .port = ntohs(a.sin_port)};
+    leat_stream_name name = {.host = "elsewhere", .local = "-", .port = ntohs(a.sin_port)};
     leat_strbuf_release(&offer);
-    leat_socket_name_write(&name, &offer);
+    leat_stream_name_write(&name, &offer);
     open_channel();
     leat_outgoing o = {0};
     leat_tensor *big;
@@ -280,11 +280,11 @@ static void slow_network(void)
 }
 
 /* ---- Links that cannot be had ---- */
-static void never_opens(const leat_socket_name *n)
+static void never_opens(const leat_stream_name *n)
 {
     leat_channel *c;
     leat_offer o = {0};
-    leat_socket_name_write(n, &o.data);
+    leat_stream_name_write(n, &o.data);
     leat_link_target to = {"127.0.0.1:2222", "/job:ps/task:0", NULL, &o};
     CHECK_OK(leat_channel_open_link(transport, &to, &c));
     usleep(300000);
@@ -300,7 +300,7 @@ static void unreachable(void)
 {
     leat_channel *c;
     listen_here();
-    leat_socket_name good = socket_name(), n = good;
+    leat_stream_name good = socket_name(), n = good;
     n.secret[7] ^= 1;
     never_opens(&n);
     n = good;
@@ -321,7 +321,7 @@ static void opened_later(void)
     from_afar(&offer);
     leat_strbuf first = {0};
     leat_strbuf_add(&first, offer.s, offer.n);
-    leat_socket_name n = socket_name();
+    leat_stream_name n = socket_name();
     transport->stop(listener, in_ms(500));
     leat_offer o = {.data = first};
     leat_link_target to = {"127.0.0.1:2222", "/job:ps/task:0", NULL, &o};
@@ -335,9 +335,9 @@ static void opened_later(void)
                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     CHECK(bind(fd, (struct sockaddr *)&a, sizeof a) == 0 && listen(fd, 1) == 0);
     int peer = accept(fd, NULL, NULL);
-    leat_socket_handshake h;
+    leat_handshake h;
     CHECK(recv(peer, &h, sizeof h, MSG_WAITALL) == sizeof h);
-    CHECK(leat_socket_handshake_right(&h, n.secret));
+    CHECK(leat_handshake_right(&h, LEAT_HANDSHAKE_SOCKET, n.secret));
     CHECK(send(peer, "y", 1, 0) == 1);
     for (int i = 0; i < 5000 && leat_channel_state(c) != LEAT_LINK_LIVES; i++)
         usleep(1000);
@@ -385,14 +385,14 @@ static void replaced(void)
 {
     leat_channel *c;
     listen_here();
-    leat_socket_name n = socket_name();
+    leat_stream_name n = socket_name();
     n.host[0] ^= 1;
     n.port = 1; /* nobody listens there */
     CHECK_OK(leat_channel_open("127.0.0.1:2222", "/job:ps/task:0", NULL, &c));
     for (int i = 0; i < 5; i++) {
         leat_offers offers = {.n = 1, .v = {{.transport = "socket"}}};
         n.secret[0]++;
-        leat_socket_name_write(&n, &offers.v[0].data);
+        leat_stream_name_write(&n, &offers.v[0].data);
         leat_channel_use_offers(c, &offers, UINT32_MAX);
         leat_offers_release(&offers);
     }
@@ -413,9 +413,9 @@ static void bad_offers(void)
          "89abcdef0123456789abcdef")};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         leat_strbuf b = {0};
-        leat_socket_name n;
+        leat_stream_name n;
         leat_strbuf_puts(&b, bad[i]);
-        CHECK_ERROR(leat_socket_name_read(&b, &n), INVALID_ARGUMENT, "cannot be read");
+        CHECK_ERROR(leat_stream_name_read(&b, "a socket", &n), INVALID_ARGUMENT, "cannot be read");
         leat_strbuf_release(&b);
     }
 }

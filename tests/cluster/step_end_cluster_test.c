@@ -9,14 +9,9 @@
 #include "race_runs.h"
 
 /* A value that goes from the worker to the ps and back, and a queue on the ps. */
-typedef struct model {
-    leat_graph *g;
-    leat_out x, y, put, take;
-} model;
-
-static model make_model(void)
+static race_model make_model(void)
 {
-    model m = {.g = leat_graph_new()};
+    race_model m = {.g = leat_graph_new()};
     leat_graph *g = m.g;
     leat_out there = {0}, q = {0}, taken = {0};
     leat_with_device(g, "/job:worker/task:0") m.x = leat_placeholder(g, LEAT_FLOAT, leat_shape());
@@ -29,91 +24,51 @@ static model make_model(void)
     }
     leat_with_device(g, "/job:worker/task:0")
     {
-        m.y = leat_mul(there, leat_scalar(g, LEAT_FLOAT, 3));
+        m.y[0] = m.y[1] = leat_mul(there, leat_scalar(g, LEAT_FLOAT, 3));
         m.take = leat_neg(taken);
     }
     CHECK_OK(leat_graph_status(g));
     return m;
 }
 
-static leat_session *open_on(const leat_server *worker, const model *m)
+static pair tasks;
+
+static leat_session *open_session(const race_model *m)
 {
     leat_session *s = NULL;
-    CHECK_OK(leat_session_open(m->g, &s, .target = leat_server_target(worker)));
+    CHECK_OK(leat_session_open(m->g, &s, .target = leat_server_target(tasks.worker)));
     return s;
 }
 
 static void cancelled(void)
 {
-    pair p;
-    pair_start(&p, NULL);
-    model m = make_model();
-    leat_session *s = open_on(p.worker, &m);
-    race r;
-    race_init(&r);
-    for (int i = race_rounds(500); i > 0; i--) {
-        leat_cancellation *c = leat_cancellation_new();
-        race_start(&r, race_cancel, c);
-        bool well = race_ended_well(race_run(s, m.x, m.y, &(leat_run_options){.cancellation = c}),
-                                    LEAT_CANCELLED);
-        CHECK_OK(race_run(s, m.x, m.y, NULL));
-        race_await(&r, well);
-        leat_cancellation_free(c);
-    }
-    race_release(&r);
+    pair_start(&tasks, NULL);
+    race_model m = make_model();
+    leat_session *s = open_session(&m);
+    race_cancelled(&m, s, race_rounds(500));
     leat_session_close(s);
     leat_graph_free(m.g);
-    pair_stop(&p);
+    pair_stop(&tasks);
 }
 
-/* The element that a step waits for is enqueued at about the step's deadline. */
 static void timed_out(void)
 {
-    pair p;
-    pair_start(&p, NULL);
-    model m = make_model();
-    leat_session *s = open_on(p.worker, &m);
-    race r;
-    race_init(&r);
-    r.fixed_ns = 1000000;
-    for (int i = race_rounds(300); i > 0; i--) {
-        race_target q = {s, m.put};
-        race_start(&r, race_run_target, &q);
-        bool well = race_ended_well(race_run(s, m.x, m.take, &(leat_run_options){.timeout_ms = 1}),
-                                    LEAT_DEADLINE_EXCEEDED);
-        race_await(&r, well);
-        if (!well) { /* dequeues an element that came too late */
-            leat_status rest = race_run(s, m.x, m.take, &(leat_run_options){.timeout_ms = 20});
-            race_ended_well(rest, LEAT_DEADLINE_EXCEEDED);
-        }
-    }
-    race_release(&r);
+    pair_start(&tasks, NULL);
+    race_model m = make_model();
+    leat_session *s = open_session(&m);
+    race_timed_out(&m, s, race_rounds(300), 20);
     leat_session_close(s);
     leat_graph_free(m.g);
-    pair_stop(&p);
+    pair_stop(&tasks);
 }
 
-/* A partial run that is freed last keeps the session from being freed before. */
 static void closed(void)
 {
-    pair p;
-    pair_start(&p, NULL);
-    model m = make_model();
-    race r;
-    race_init(&r);
-    for (int i = race_rounds(1000) / 10; i > 0; i--) {
-        leat_session *s = open_on(p.worker, &m);
-        leat_partial *part = NULL;
-        CHECK_OK(race_run(s, m.x, m.y, NULL)); /* compiles it */
-        CHECK_OK(leat_session_partial(s, &m.x, 1, &m.y, 1, NULL, 0, &part));
-        race_start(&r, race_close, s);
-        bool well = race_ended_well(race_run(s, m.x, m.y, NULL), LEAT_CANCELLED);
-        leat_partial_free(part);
-        race_await(&r, well);
-    }
-    race_release(&r);
+    pair_start(&tasks, NULL);
+    race_model m = make_model();
+    race_closed(&m, open_session, race_rounds(1000) / 10);
     leat_graph_free(m.g);
-    pair_stop(&p);
+    pair_stop(&tasks);
 }
 
 /* ---- A ps that dies ---- */
@@ -127,7 +82,7 @@ static void kill_ps(void *t)
 static void killed(void)
 {
     leat_cluster *c = pair_cluster();
-    model m = make_model();
+    race_model m = make_model();
     leat_server *worker = NULL;
     CHECK_OK(leat_server_start(c, "worker", 0, NULL, &worker));
     race r;
@@ -137,10 +92,10 @@ static void killed(void)
         leat_session *s = NULL;
         CHECK_OK(leat_session_open(m.g, &s, .target = leat_server_target(worker),
                                    .open_timeout_ms = 60000));
-        CHECK_OK(race_run(s, m.x, m.y, NULL));
+        CHECK_OK(race_run(s, m.x, m.y[0], NULL));
         r.fixed_ns = 500000;
         race_start(&r, kill_ps, &ps);
-        while (race_ended_well(race_run(s, m.x, m.y, &(leat_run_options){.timeout_ms = 60000}),
+        while (race_ended_well(race_run(s, m.x, m.y[0], &(leat_run_options){.timeout_ms = 60000}),
                                LEAT_UNAVAILABLE))
             ;
         race_await(&r, true);

@@ -155,7 +155,7 @@ static void secret(void)
     leat_channel *c;
     log_begin();
     listen_here();
-    leat_socket_name n = socket_name();
+    leat_stream_name n = socket_name();
     n.secret[7] ^= 1;
     set_offer(&n);
     leat_offer o = {.data = offer};
@@ -357,10 +357,10 @@ static leat_status through(middle *m)
     listen_here();
     pthread_t t;
     CHECK(pthread_create(&t, NULL, pass_on, m) == 0);
-    leat_socket_name n = socket_name();
+    leat_stream_name n = socket_name();
     n.port = ntohs(a.sin_port);
     leat_strbuf to_middle = {0};
-    leat_socket_name_write(&n, &to_middle);
+    leat_stream_name_write(&n, &to_middle);
     CHECK_OK(open_by(&to_middle, &channel));
     CHECK(leat_channel_state(channel) == LEAT_LINK_LIVES);
     char *text = leat_xmalloc(1 << 20), *reply = leat_xmalloc(1 << 20);

@@ -51,7 +51,18 @@ static void bad_ones(void)
     CHECK_ERROR(import_text(X "node { name: 'y' op: 'Relu' input: 'z' " T "}", NULL),
                 INVALID_ARGUMENT, "Node 'y': Unknown input node 'z'");
     CHECK_ERROR(import_text(X "node { name: 'y' op: 'Relu' input: 'x:1' " T "}", NULL),
-                INVALID_ARGUMENT, "invalid output 1 of source node x");
+                INVALID_ARGUMENT, "invalid output 1 of source node x which has 1 outputs.");
+    CHECK_ERROR(import_text(X
+                            "node { name: 'c' op: 'StatelessIf' input: 'x' input: 'x' attr { key: "
+                            "'Tcond' value { type: DT_FLOAT } } attr { key: 'Tin' value { list { "
+                            "type: DT_FLOAT } } } attr { key: 'Tout' value { list { type: "
+                            "DT_FLOAT } } } attr { key: 'then_branch' value { func { name: 'f' } "
+                            "} } attr { key: 'else_branch' value { func { name: 'f' } } } }"
+                            "node { name: 'y' op: 'Relu' input: 'c:1' " T "}",
+                            NULL),
+                INVALID_ARGUMENT,
+                "invalid output 1 of source node c which has 1 outputs. Try using "
+                "tf.compat.v1.experimental.output_all_intermediates(True).");
     CHECK_ERROR(import_text(X
                             "node { name: 'y' op: 'Relu' input: 'x' attr { key: 'T' value { type: "
                             "DT_INT32 } } }",

@@ -97,12 +97,6 @@ void leat_ring_put(leat_ring *r, const void *bytes, uint64_t n)
     r->at += n;
 }
 
-uint64_t leat_ring_to_end(const leat_ring *r)
-{
-    uint64_t at = r->at % LEAT_RING_BYTES;
-    return at && leat_ring_room(r) == LEAT_RING_BYTES ? LEAT_RING_BYTES - at : 0;
-}
-
 void leat_ring_get(leat_ring *r, void *to, uint64_t n)
 {
     uint64_t at = r->at % LEAT_RING_BYTES, first = LEAT_RING_BYTES - at;
@@ -119,19 +113,14 @@ static void wake(uint32_t *word)
         syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* The writer stores head and then loads naps; the reader stores naps and then loads head (await).
+/* The writer stores head and then loads naps; the reader stores naps and then loads head
+ * (leat_ring_await).
  * Each needs a full fence in between, so that the writer sees that the reader is about to park, or
  * the reader sees the new head. The same holds for tail and waits. */
 void leat_ring_show_written(leat_ring *r)
 {
     __atomic_store_n(&r->shared->cpu, (uint32_t)sched_getcpu() + 1, __ATOMIC_RELAXED);
     __atomic_store_n(&r->shared->head, r->at, __ATOMIC_SEQ_CST);
-}
-
-void leat_ring_tell_written(leat_ring *r)
-{
-    leat_ring_show_written(r);
-    wake(&r->shared->naps);
 }
 
 void leat_ring_tell_read(leat_ring *r)
@@ -147,36 +136,27 @@ int leat_ring_cpu(const leat_ring *r)
 
 typedef struct ring_wait {
     const leat_ring *ring;
-    int64_t (*look)(const leat_ring *r); /* leat_ring_ready or leat_ring_room. */
+    bool reader;
     const uint32_t *stop;
 } ring_wait;
 
 static bool over(void *arg)
 {
     const ring_wait *w = arg;
-    return w->look(w->ring) != 0 || __atomic_load_n(w->stop, __ATOMIC_SEQ_CST);
+    return (w->reader ? leat_ring_ready(w->ring) : leat_ring_room(w->ring)) != 0 ||
+           __atomic_load_n(w->stop, __ATOMIC_SEQ_CST);
 }
 
-static void await(leat_ring *r, int64_t (*look)(const leat_ring *r), const uint32_t *stop,
-                  uint32_t *word)
+void leat_ring_await(leat_ring *r, bool reader, const uint32_t *stop)
 {
-    ring_wait w = {r, look, stop};
+    ring_wait w = {r, reader, stop};
+    uint32_t *word = reader ? &r->shared->naps : &r->shared->waits;
     if (leat_spin_for_peer(&r->spinner, over, &w))
         return;
     __atomic_store_n(word, 1, __ATOMIC_SEQ_CST);
     if (!over(&w))
         syscall(SYS_futex, word, FUTEX_WAIT, 1, NULL, NULL, 0);
     __atomic_store_n(word, 0, __ATOMIC_SEQ_CST);
-}
-
-void leat_ring_await_bytes(leat_ring *r, const uint32_t *stop)
-{
-    await(r, leat_ring_ready, stop, &r->shared->naps);
-}
-
-void leat_ring_await_room(leat_ring *r, const uint32_t *stop)
-{
-    await(r, leat_ring_room, stop, &r->shared->waits);
 }
 
 uint32_t *leat_ring_nap(leat_ring *r)

@@ -58,20 +58,13 @@ bool leat_ring_unread(const leat_ring *r);
  * peer does not notice before the position is published. */
 void leat_ring_put(leat_ring *r, const void *bytes, uint64_t n);
 void leat_ring_get(leat_ring *r, void *to, uint64_t n);
-/* For the writer. If the ring is empty and the writer's position is not at the start of the ring's
- * memory, gives the bytes up to the end of that memory; else 0. A writer that skips these bytes
- * uses the first part of the memory again, which is still in the CPU's caches. */
-uint64_t leat_ring_to_end(const leat_ring *r);
 /* Publishes what was written. The caller has to call leat_ring_wake_reader afterwards. */
 void leat_ring_show_written(leat_ring *r);
-/* Publishes what was written, and wakes the reader. */
-void leat_ring_tell_written(leat_ring *r);
 /* Publishes what was read, and wakes the writer. */
 void leat_ring_tell_read(leat_ring *r);
-/* Wait until there are bytes to read, or room to write, or *stop is not 0; may return early. A
- * thread that sets *stop has to call leat_ring_wake_reader or leat_ring_wake_writer. */
-void leat_ring_await_bytes(leat_ring *r, const uint32_t *stop);
-void leat_ring_await_room(leat_ring *r, const uint32_t *stop);
+/* Waits until there are bytes to read (reader) or there is room to write, or *stop is not 0; may
+ * return early. A thread that sets *stop has to wake the reader or the writer. */
+void leat_ring_await(leat_ring *r, bool reader, const uint32_t *stop);
 /* The CPU on which the writer last published what it wrote; -1: unknown. */
 int leat_ring_cpu(const leat_ring *r);
 /* For a reader that is going to park at several rings at once. leat_ring_nap says that the reader

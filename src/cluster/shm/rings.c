@@ -29,6 +29,20 @@ static leat_rings_stream *of(leat_conn *c)
 }
 
 /* ---- Reading ---- */
+/* On a crowded machine the reader moves to the CPU on which the peer last wrote. On a CPU that the
+ * operating system chose, the reader would wait until another thread's work is done, while the
+ * peer's CPU is idle because the peer waits for the reader. */
+static void await_bytes(leat_conn *c)
+{
+    leat_ring *r = &of(c)->rings.in;
+    leat_later_now();
+    if (leat_spin_crowded(&r->spinner))
+        leat_bind(leat_ring_cpu(r));
+    else
+        leat_unbind();
+    leat_ring_await(r, true, &c->alarm);
+}
+
 static bool read_bytes(leat_conn *c, void *to, uint64_t n)
 {
     leat_ring *r = &of(c)->rings.in;
@@ -41,8 +55,7 @@ static bool read_bytes(leat_conn *c, void *to, uint64_t n)
             return false;
         if (!ready) {
             leat_ring_tell_read(r);
-            leat_later_now();
-            leat_ring_await_bytes(r, &c->alarm);
+            await_bytes(c);
             if (__atomic_load_n(&c->alarm, __ATOMIC_SEQ_CST))
                 leat_conn_look_up(c);
             continue;
@@ -67,20 +80,6 @@ static bool read_bytes(leat_conn *c, void *to, uint64_t n)
 static void frame_read(leat_conn *c)
 {
     leat_ring_tell_read(&of(c)->rings.in);
-}
-
-/* On a crowded machine the reader moves to the CPU on which the peer last wrote. On a CPU that the
- * operating system chose, the reader would wait until another thread's work is done, while the
- * peer's CPU is idle because the peer waits for the reader. */
-static void await_bytes(leat_conn *c)
-{
-    leat_ring *r = &of(c)->rings.in;
-    leat_later_now();
-    if (leat_spin_crowded(&r->spinner))
-        leat_bind(leat_ring_cpu(r));
-    else
-        leat_unbind();
-    leat_ring_await_bytes(r, &c->alarm);
 }
 
 /* Waits until a frame begins, or the connection ends. False if the reader role was given up for a
@@ -114,14 +113,14 @@ bool leat_rings_has_news(leat_conn *c)
 
 /* ---- Writing ---- */
 /* Called before a frame is written. If the ring is empty, and the frame fits between the start of
- * the ring's memory and the present position, skips to that start, by a SKIP frame. */
+ * the ring's memory and the present position, skips to that start, by a SKIP frame: the first part
+ * of the memory is still in the CPU's caches. */
 static void rewind_ring(leat_ring *r, const leat_unsent *u)
 {
-    uint64_t skip = leat_ring_to_end(r);
-    uint64_t free_then = LEAT_RING_BYTES - skip;
+    uint64_t at = r->at % LEAT_RING_BYTES, skip = LEAT_RING_BYTES - at;
     uint64_t size = u->part_list[0].n + ((const leat_frame *)u->head)->size;
     leat_frame f = {.kind = LEAT_FRAME_SKIP, .size = skip - sizeof f};
-    if (skip < sizeof f || free_then < REWIND_AT || free_then < size)
+    if (at < REWIND_AT || at < size || skip < sizeof f || leat_ring_room(r) != LEAT_RING_BYTES)
         return;
     leat_ring_put(r, &f, sizeof f);
     r->at += f.size;
@@ -129,9 +128,8 @@ static void rewind_ring(leat_ring *r, const leat_unsent *u)
 
 /* Writes as much of a frame as fits. True if the frame was written as a whole: it is published, and
  * the caller still has to wake the reader. */
-static bool push_frame(leat_rings_stream *s, leat_unsent *u)
+static bool push_frame(leat_ring *r, leat_unsent *u)
 {
-    leat_ring *r = &s->rings.out;
     if (u->part == 0 && u->at == 0)
         rewind_ring(r, u);
     uint64_t told = r->at;
@@ -139,8 +137,6 @@ static bool push_frame(leat_rings_stream *s, leat_unsent *u)
     while (u->part < u->parts) {
         const leat_slice *p = &u->part_list[u->part];
         int64_t room = leat_ring_room(r);
-        if (room < 0)
-            s->garbled = true;
         if (room <= 0)
             break;
         uint64_t n = p->n - u->at < STRIDE ? p->n - u->at : STRIDE;
@@ -152,24 +148,25 @@ static bool push_frame(leat_rings_stream *s, leat_unsent *u)
             u->at = 0;
         }
         if (r->at - told >= stride) {
-            leat_ring_tell_written(r);
+            leat_ring_show_written(r);
+            leat_ring_wake_reader(r);
             told = r->at;
         }
     }
     bool all = u->part == u->parts;
-    if (all)
-        leat_ring_show_written(r);
-    else if (r->at != told)
-        leat_ring_tell_written(r);
+    leat_ring_show_written(r);
+    if (!all && r->at != told)
+        leat_ring_wake_reader(r);
     return all;
 }
 
 static leat_conn_end push(leat_conn *c)
 {
-    leat_rings_stream *s = of(c);
-    for (leat_unsent *u = c->unsent; u && push_frame(s, u); u = u->next)
-        ;
-    return s->garbled ? LEAT_CONN_GARBAGE : LEAT_CONN_LIVES;
+    leat_ring *r = &of(c)->rings.out;
+    leat_unsent *u = c->unsent;
+    while (u && push_frame(r, u))
+        u = u->next;
+    return u && leat_ring_room(r) < 0 ? LEAT_CONN_GARBAGE : LEAT_CONN_LIVES;
 }
 
 static void wake_now(void *conn)
@@ -190,7 +187,7 @@ static void pushed(leat_conn *c)
 
 static void await_room(leat_conn *c)
 {
-    leat_ring_await_room(&of(c)->rings.out, &c->end);
+    leat_ring_await(&of(c)->rings.out, false, &c->end);
 }
 
 /* ---- Beginning and end ---- */

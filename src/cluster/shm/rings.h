@@ -8,8 +8,6 @@
 typedef struct leat_rings_stream {
     leat_stream base;
     leat_ring_pair rings;
-    /* The peer published a wrong position in rings.out. Guarded by the connection's send_lock. */
-    bool garbled;
 } leat_rings_stream;
 /* Takes rings and socket. The socket carries no bytes; its end is the connection's (end_fd). */
 leat_stream *leat_rings_stream_new(leat_ring_pair rings, int socket);

@@ -1,71 +1,72 @@
 /* transport.c -- shared memory as a transport: the Unix socket at which peers of this machine
- * connect, and the handshake, in which a peer sends the secret and memory with two rings. */
+ * connect, and the handshake, with which a peer sends memory with two rings. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include "cluster/shm/handshake.h"
-#include "cluster/shm/rings.h"
 #include "cluster/address.h"
+#include "cluster/shm/rings.h"
 #include "cluster/shm/shm.h"
+#include "cluster/stream/handshake.h"
 #include "core/alloc.h"
 
 typedef struct listener {
-    leat_endpoint base;
     leat_stream_server *server;
-    uint64_t secret;
+    leat_stream_name name;
     leat_accept_watch accept;
 } listener;
 
-/* ---- Connecting ---- */
-static leat_status connect_to(const leat_shm_name *name, const char *peer, int *socket_out)
-{
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    size_t n = strnlen(name->socket, sizeof name->socket);
-    memcpy(a.sun_path + 1, name->socket, n);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && !connect(fd, (struct sockaddr *)&a,
-                            (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n))) {
-        *socket_out = fd;
-        return NULL;
-    }
-    leat_status s =
-        leat_error(UNAVAILABLE, "%s cannot be reached by shared memory: %s", peer, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    return s;
-}
-
-/* Sends the handshake with a descriptor of the memory, and waits for the reply. */
-static leat_status hand_over(int socket, int memory, uint64_t secret, const char *peer)
-{
-    leat_shm_handshake handshake = {LEAT_SHM_MAGIC, LEAT_SHM_VERSION, secret};
-    struct iovec v = {&handshake, sizeof handshake};
+/* Memory for a message with a handshake and one descriptor. */
+typedef struct handshake_message {
+    leat_handshake handshake;
+    struct iovec v;
+    struct msghdr header;
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
-    } control = {{0}};
-    struct msghdr m = {.msg_iov = &v,
-                       .msg_iovlen = 1,
-                       .msg_control = control.bytes,
-                       .msg_controllen = sizeof control.bytes};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    } control;
+} handshake_message;
+
+static void message_init(handshake_message *m)
+{
+    memset(m, 0, sizeof *m);
+    m->v = (struct iovec){&m->handshake, sizeof m->handshake};
+    m->header = (struct msghdr){.msg_iov = &m->v,
+                                .msg_iovlen = 1,
+                                .msg_control = m->control.bytes,
+                                .msg_controllen = sizeof m->control.bytes};
+}
+
+static void set_patience(int socket, int ms)
+{
+    struct timeval t = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
+}
+
+/* ---- Connecting ---- */
+/* Sends the handshake with a descriptor of the memory, and waits for the reply. */
+static leat_status hand_over(int socket, int memory, const leat_stream_name *name, const char *peer)
+{
+    struct sockaddr_un a;
+    socklen_t size = leat_unix_address(name, &a);
+    LEAT_REQUIRE(socket >= 0 && !connect(socket, (struct sockaddr *)&a, size), UNAVAILABLE,
+                 "%s cannot be reached by shared memory: %s", peer, strerror(errno));
+    handshake_message m;
+    message_init(&m);
+    leat_handshake_init(&m.handshake, LEAT_HANDSHAKE_SHM, name->secret);
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m.header);
     c->cmsg_level = SOL_SOCKET;
     c->cmsg_type = SCM_RIGHTS;
     c->cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(c), &memory, sizeof(int));
-    struct timeval patience = {.tv_sec = 5};
-    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    char accepted = 0;
-    LEAT_REQUIRE(sendmsg(socket, &m, MSG_NOSIGNAL) == sizeof handshake &&
-                     recv(socket, &accepted, 1, 0) == 1 && accepted == LEAT_SHM_ACCEPTED,
+    set_patience(socket, 5000);
+    char reply = 0;
+    LEAT_REQUIRE(sendmsg(socket, &m.header, MSG_NOSIGNAL) == sizeof m.handshake &&
+                     recv(socket, &reply, 1, 0) == 1 && reply == LEAT_ACCEPTED,
                  UNAVAILABLE, "%s does not take part in shared memory: wrong secret, or no answer",
                  peer);
     return NULL;
@@ -73,40 +74,29 @@ static leat_status hand_over(int socket, int memory, uint64_t secret, const char
 
 static leat_status open_link(const leat_link_target *to, leat_link **out)
 {
-    leat_shm_name name;
+    leat_stream_name name;
     leat_ring_pair rings;
-    int socket = -1, memory;
-    LEAT_TRY(leat_shm_name_read(&to->offer->data, &name));
-    LEAT_REQUIRE(*leat_machine_id() && strcmp(leat_machine_id(), name.host) == 0,
-                 FAILED_PRECONDITION, "%s is not on this machine", to->peer);
+    int memory;
+    LEAT_TRY(leat_stream_name_read(&to->offer->data, "shared memory", &name));
+    LEAT_REQUIRE(leat_stream_name_is_local(&name), FAILED_PRECONDITION, "%s is not on this machine",
+                 to->peer);
     LEAT_TRY(leat_rings_make(&rings, &memory));
-    leat_status s = connect_to(&name, to->peer, &socket);
-    if (!s)
-        s = hand_over(socket, memory, name.secret, to->peer);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    leat_status s = hand_over(fd, memory, &name, to->peer);
     close(memory);
     if (s) {
         leat_rings_release(&rings);
-        if (socket >= 0)
-            close(socket);
+        if (fd >= 0)
+            close(fd);
         return s;
     }
     leat_stream_link *l = leat_stream_link_new(to, "shared memory");
-    leat_stream_link_start(l, leat_rings_stream_new(rings, socket));
+    leat_stream_link_start(l, leat_rings_stream_new(rings, fd));
     *out = leat_stream_link_base(l);
     return NULL;
 }
 
 /* ---- Listening ---- */
-/* Shared memory is for the tasks of one user: a process of another user is refused before anything
- * of it is read. Its tasks are called by another transport. */
-static bool same_user(int socket)
-{
-    struct ucred peer;
-    socklen_t size = sizeof peer;
-    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-           (peer.uid == geteuid() || peer.uid == 0);
-}
-
 /* The descriptor in a message that has exactly one; -1 if it has another number of them, which are
  * closed: a peer could fill this process's table with them. */
 static int only_descriptor(struct msghdr *m)
@@ -129,54 +119,40 @@ static int only_descriptor(struct msghdr *m)
     return n == 1 ? only : -1;
 }
 
-/* Reads the handshake of a peer. Gives the descriptor of the peer's memory, or -1. */
-static int read_handshake(listener *l, int socket)
+/* Reads the handshake of a peer, and maps the memory that the peer sent. Shared memory is for the
+ * tasks of one user: a process of another user is refused before anything of it is read, and its
+ * calls go by another transport. */
+static bool read_handshake(const listener *l, int socket, leat_ring_pair *out)
 {
-    if (!same_user(socket))
-        return -1;
-    leat_shm_handshake handshake = {0};
-    struct iovec v = {&handshake, sizeof handshake};
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control;
-    struct msghdr m = {.msg_iov = &v,
-                       .msg_iovlen = 1,
-                       .msg_control = control.bytes,
-                       .msg_controllen = sizeof control.bytes};
-    struct timeval patience = {.tv_usec = 100000};
-    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    ssize_t n = recvmsg(socket, &m, MSG_CMSG_CLOEXEC);
-    int fd = n >= 0 ? only_descriptor(&m) : -1;
-    if (fd >= 0 && (n != sizeof handshake || handshake.magic != LEAT_SHM_MAGIC ||
-                    handshake.version != LEAT_SHM_VERSION || handshake.secret != l->secret)) {
+    handshake_message m;
+    message_init(&m);
+    if (!leat_unix_peer_of(socket).same_user)
+        return false;
+    set_patience(socket, 100);
+    ssize_t n = recvmsg(socket, &m.header, MSG_CMSG_CLOEXEC);
+    int fd = n >= 0 ? only_descriptor(&m.header) : -1;
+    if (fd < 0)
+        return false;
+    if (n != sizeof m.handshake ||
+        !leat_handshake_right(&m.handshake, LEAT_HANDSHAKE_SHM, l->name.secret)) {
         close(fd);
-        fd = -1;
+        return false;
     }
-    return fd;
+    leat_status s = leat_rings_take(out, fd);
+    leat_status_free(s);
+    return !s;
 }
 
 static void let_in(listener *l, int socket)
 {
-    leat_ring_pair rings;
-    int fd = read_handshake(l, socket);
-    leat_status s =
-        fd >= 0 ? leat_rings_take(&rings, fd) : leat_error(UNAUTHENTICATED, "The secret is wrong");
-    char yes = LEAT_SHM_ACCEPTED;
-    if (!s && send(socket, &yes, 1, MSG_NOSIGNAL) != 1) {
+    leat_ring_pair rings = {0};
+    char yes = LEAT_ACCEPTED, peer[48];
+    if (!read_handshake(l, socket, &rings) || send(socket, &yes, 1, MSG_NOSIGNAL) != 1) {
         leat_rings_release(&rings);
-        s = leat_error(UNAVAILABLE, "The caller has gone");
-    }
-    if (s) {
-        leat_status_free(s);
         close(socket);
         return;
     }
-    struct ucred who = {0};
-    socklen_t n = sizeof who;
-    char peer[48];
-    getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &n);
-    snprintf(peer, sizeof peer, "shared memory of process %d", (int)who.pid);
+    snprintf(peer, sizeof peer, "shared memory of process %d", leat_unix_peer_of(socket).pid);
     leat_stream_server_add(l->server, leat_rings_stream_new(rings, socket), peer);
 }
 
@@ -187,33 +163,25 @@ static void on_connect(void *arg)
         let_in(l, s);
 }
 
-static leat_status open_socket(listener *l, leat_shm_name *name_out)
+static void close_listener(void *arg)
 {
-    leat_shm_name made, *name = &made;
-    uint64_t random[2];
-    LEAT_REQUIRE(*leat_machine_id() && getrandom(random, sizeof random, 0) == sizeof random,
-                 UNAVAILABLE, "Shared memory cannot be used: this machine does not say who it is");
-    *name = (leat_shm_name){.secret = random[0]};
-    snprintf(name->host, sizeof name->host, "%s", leat_machine_id());
-    snprintf(name->socket, sizeof name->socket, "leat-%d-%016llx", (int)getpid(),
-             (unsigned long long)random[1]);
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    size_t n = strlen(name->socket);
-    memcpy(a.sun_path + 1, name->socket, n);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 ||
-        bind(fd, (struct sockaddr *)&a,
-             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)) ||
-        listen(fd, 128)) {
-        leat_status s =
-            leat_error(UNAVAILABLE, "Cannot open a socket for shared memory: %s", strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        return s;
+    listener *l = arg;
+    if (l->accept.socket >= 0) {
+        leat_watch_remove_listener(&l->accept);
+        close(l->accept.socket);
     }
-    l->secret = name->secret;
-    l->accept = (leat_accept_watch){.socket = fd, .on_connect = on_connect, .arg = l};
-    *name_out = made;
+    free(l);
+}
+
+static leat_status open_socket(listener *l)
+{
+    LEAT_TRY(leat_stream_name_init(&l->name));
+    LEAT_REQUIRE(*leat_machine_id(), UNAVAILABLE,
+                 "Shared memory cannot be used: this machine does not say who it is");
+    l->accept.socket = leat_unix_listen("leat", &l->name);
+    LEAT_REQUIRE(l->accept.socket >= 0, UNAVAILABLE, "Cannot open a socket for shared memory: %s",
+                 strerror(errno));
+    leat_watch_add_listener(&l->accept);
     return NULL;
 }
 
@@ -221,33 +189,24 @@ static leat_status start(const char *address, const leat_listen_options *options
                          leat_handler_fn handler, void *arg, leat_strbuf *offer_out,
                          leat_endpoint **out)
 {
-    leat_shm_name name;
     listener *l = leat_new(listener);
-    leat_status s = open_socket(l, &name);
+    l->accept = (leat_accept_watch){.socket = -1, .on_connect = on_connect, .arg = l};
+    l->server = leat_stream_server_new(options, handler, arg, close_listener, l);
+    leat_endpoint *base = leat_stream_server_base(l->server);
+    leat_status s = open_socket(l);
     if (s) {
-        free(l);
+        leat_stream_server_stop(base, 0);
         return s;
     }
-    l->server = leat_stream_server_new(options, handler, arg);
-    leat_shm_name_write(&name, offer_out);
-    leat_watch_add_listener(&l->accept);
-    *out = &l->base;
+    leat_stream_name_write(&l->name, offer_out);
+    *out = base;
     return NULL;
-}
-
-static void stop(leat_endpoint *e, int64_t deadline_ns)
-{
-    listener *l = (listener *)e;
-    leat_watch_remove_listener(&l->accept);
-    close(l->accept.socket);
-    leat_stream_server_stop(l->server, deadline_ns);
-    free(l);
 }
 
 const leat_transport leat_transport_shm = {
     .name = "shm",
     .listen = start,
-    .stop = stop,
+    .stop = leat_stream_server_stop,
     .open = open_link,
     .wait = leat_shm_wait,
 };

@@ -12,10 +12,8 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include "cluster/address.h"
 #include "cluster/cluster_spec.h"
 #include "cluster/socket/socket.h"
 #include "core/alloc.h"
@@ -29,20 +27,13 @@ static const int64_t PATIENCE_NS = INT64_C(5000000000), PAUSE_NS = INT64_C(20000
 
 typedef struct opening {
     leat_stream_link *link;
-    leat_socket_name name;
+    leat_stream_name name;
     char *address, *peer;
     leat_tls_context *tls; /* NULL: the connection is not encrypted. */
     char host[256];        /* The name that the peer's certificate must have, if tls is set. */
     int cancel;            /* An eventfd, readable once the link was replaced or is being freed. */
     pthread_t thread;
 } opening;
-
-/* Whether the peer is on this machine and has a Unix socket. */
-static bool is_local(const leat_socket_name *n)
-{
-    return *leat_machine_id() && strcmp(n->host, leat_machine_id()) == 0 &&
-           strcmp(n->local, "-") != 0;
-}
 
 /* Waits until fd is ready. False: the deadline has passed, or the link was cancelled. */
 static bool await(const opening *o, int fd, short events, int64_t deadline_ns)
@@ -83,11 +74,9 @@ static int connect_to(const opening *o, const struct sockaddr *a, socklen_t n, i
 
 static int connect_local(const opening *o, int64_t deadline_ns)
 {
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    size_t n = strlen(o->name.local);
-    memcpy(a.sun_path + 1, o->name.local, n);
-    return connect_to(o, (struct sockaddr *)&a,
-                      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n), deadline_ns);
+    struct sockaddr_un a;
+    socklen_t n = leat_unix_address(&o->name, &a);
+    return connect_to(o, (struct sockaddr *)&a, n, deadline_ns);
 }
 
 static int connect_tcp(const opening *o, int64_t deadline_ns)
@@ -145,18 +134,18 @@ static bool start_tls(const opening *o, attempt *a)
 
 static bool shake_hands(const opening *o, attempt *a)
 {
-    leat_socket_handshake h;
+    leat_handshake h;
     char yes = 0;
     struct iovec out = {&h, sizeof h}, in = {&yes, 1};
     if (o->tls && !start_tls(o, a))
         return false;
-    leat_socket_handshake_init(&h, o->name.secret);
+    leat_handshake_init(&h, LEAT_HANDSHAKE_SOCKET, o->name.secret);
     ssize_t n = leat_socket_send(a->fd, a->tls, &out, 1);
     if (n == sizeof h) {
         do
             n = leat_socket_receive(a->fd, a->tls, &in, 1, MSG_DONTWAIT);
         while (n < 0 && errno == EAGAIN && await(o, a->fd, POLLIN, a->deadline_ns));
-        if (n == 1 && yes == LEAT_SOCKET_ACCEPTED)
+        if (n == 1 && yes == LEAT_ACCEPTED)
             return true;
     }
     fails(a, a->tls && *leat_tls_error(a->tls) ? leat_tls_error(a->tls)
@@ -175,7 +164,7 @@ static void give_up(attempt *a)
  * false the caller calls give_up. */
 static bool try_once(const opening *o, attempt *a)
 {
-    bool local = is_local(&o->name);
+    bool local = leat_stream_name_is_local(&o->name);
     *a = (attempt){.fd = -1, .deadline_ns = leat_now_ns() + PATIENCE_NS};
     a->fd = local ? connect_local(o, a->deadline_ns) : connect_tcp(o, a->deadline_ns);
     if (a->fd >= 0)
@@ -246,9 +235,9 @@ static leat_status prepare_tls(opening *o, const leat_link_target *to)
 
 leat_status leat_socket_open(const leat_link_target *to, leat_link **out)
 {
-    leat_socket_name name;
-    LEAT_TRY(leat_socket_name_read(&to->offer->data, &name));
-    LEAT_REQUIRE(name.port || is_local(&name), FAILED_PRECONDITION,
+    leat_stream_name name;
+    LEAT_TRY(leat_stream_name_read(&to->offer->data, "a socket", &name));
+    LEAT_REQUIRE(name.port || leat_stream_name_is_local(&name), FAILED_PRECONDITION,
                  "%s offers no socket to tasks of other machines", to->peer);
     opening *o = leat_new(opening);
     *o = (opening){.name = name,
@@ -256,7 +245,7 @@ leat_status leat_socket_open(const leat_link_target *to, leat_link **out)
                    .peer = leat_xstrdup(to->peer),
                    .cancel = eventfd(0, EFD_CLOEXEC)};
     leat_status s = NULL;
-    if (leat_tls_wanted(to->security) && !is_local(&name))
+    if (leat_tls_wanted(to->security) && !leat_stream_name_is_local(&name))
         s = prepare_tls(o, to);
     if (s) {
         free_opening(o);

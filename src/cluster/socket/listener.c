@@ -18,9 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "cluster/address.h"
@@ -42,17 +40,17 @@ typedef struct waiting {
     leat_tls_state tls_state; /* LEAT_TLS_DONE if the connection is not encrypted. */
     int64_t deadline_ns;
     size_t got; /* Bytes of handshake that were received. */
-    leat_socket_handshake handshake;
+    leat_handshake handshake;
 } waiting;
 
 typedef struct listener {
-    leat_endpoint base;
     leat_stream_server *server;
-    leat_socket_name name;
+    leat_stream_name name;
     leat_tls_context *tls; /* NULL: connections are not encrypted. */
     int sockets[SOCKETS_MAX], n_sockets;
     bool local[SOCKETS_MAX]; /* local[i]: sockets[i] is a Unix socket. */
     int quit;                /* An eventfd, readable once the thread has to end. */
+    bool runs;               /* There is a thread. */
     pthread_t thread;
     /* Used by the thread alone: */
     waiting waiting[WAITING_MAX]; /* The oldest connection first. */
@@ -82,12 +80,9 @@ static void describe(int fd, bool local, char *out, size_t size)
         struct sockaddr_storage room;
     } a;
     socklen_t n = sizeof a;
-    struct ucred who = {0};
-    socklen_t who_n = sizeof who;
     char host[48] = "?", port[8] = "?";
     if (local) {
-        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &who_n);
-        snprintf(out, size, "socket of process %d", (int)who.pid);
+        snprintf(out, size, "socket of process %d", leat_unix_peer_of(fd).pid);
         return;
     }
     if (!getpeername(fd, &a.any, &n))
@@ -98,7 +93,7 @@ static void describe(int fd, bool local, char *out, size_t size)
 
 static void let_in(listener *l, const waiting *w)
 {
-    char peer[64], yes = LEAT_SOCKET_ACCEPTED;
+    char peer[64], yes = LEAT_ACCEPTED;
     if (leat_socket_send(w->fd, w->tls, &(struct iovec){&yes, 1}, 1) != 1) {
         drop(*w);
         return;
@@ -157,7 +152,7 @@ static void on_bytes(listener *l, int i)
     if (n > 0 && w->got < sizeof w->handshake)
         return;
     waiting done = take_waiting(l, i);
-    if (n > 0 && leat_socket_handshake_right(&done.handshake, l->name.secret))
+    if (n > 0 && leat_handshake_right(&done.handshake, LEAT_HANDSHAKE_SOCKET, l->name.secret))
         let_in(l, &done);
     else
         drop(done);
@@ -228,37 +223,24 @@ static void *listen_on(void *arg)
 }
 
 /* ---- The sockets ---- */
-static bool add_socket(listener *l, const struct sockaddr *a, socklen_t n)
+static void add_socket(listener *l, int fd, bool local)
+{
+    l->local[l->n_sockets] = local;
+    l->sockets[l->n_sockets++] = fd;
+}
+
+static bool listen_at(listener *l, const struct sockaddr *a, socklen_t n)
 {
     int fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1;
     if (fd < 0)
         return false;
-    if (a->sa_family != AF_UNIX)
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     if (bind(fd, a, n) || listen(fd, BACKLOG)) {
         close(fd);
         return false;
     }
-    l->local[l->n_sockets] = a->sa_family == AF_UNIX;
-    l->sockets[l->n_sockets++] = fd;
+    add_socket(l, fd, false);
     return true;
-}
-
-static void listen_local(listener *l)
-{
-    uint64_t random;
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    snprintf(l->name.local, sizeof l->name.local, "-");
-    snprintf(l->name.host, sizeof l->name.host, "%s", *leat_machine_id() ? leat_machine_id() : "?");
-    if (!*leat_machine_id() || getrandom(&random, sizeof random, 0) != sizeof random)
-        return;
-    char name[sizeof l->name.local];
-    size_t n = (size_t)snprintf(name, sizeof name, "leat-socket-%d-%016llx", (int)getpid(),
-                                (unsigned long long)random);
-    memcpy(a.sun_path + 1, name, n);
-    if (add_socket(l, (struct sockaddr *)&a,
-                   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)))
-        memcpy(l->name.local, name, n + 1);
 }
 
 /* Listens at the host of the task's address and the given port; 0: any free port. */
@@ -276,7 +258,7 @@ static leat_status listen_tcp(listener *l, const char *address, int port)
         snprintf(number, sizeof number, "%d", port);
         if (getaddrinfo(host, number, &hints, &a))
             continue;
-        bool ok = add_socket(l, a->ai_addr, a->ai_addrlen);
+        bool ok = listen_at(l, a->ai_addr, a->ai_addrlen);
         freeaddrinfo(a);
         LEAT_REQUIRE(ok, UNAVAILABLE, "Cannot listen on %s: %s", b.text[i], strerror(errno));
     }
@@ -289,8 +271,14 @@ static leat_status listen_tcp(listener *l, const char *address, int port)
     return NULL;
 }
 
-static void free_listener(listener *l)
+static void close_listener(void *arg)
 {
+    listener *l = arg;
+    uint64_t one = 1;
+    if (l->runs) {
+        (void)!write(l->quit, &one, sizeof one);
+        pthread_join(l->thread, NULL);
+    }
     for (int i = 0; i < l->n_sockets; i++)
         close(l->sockets[i]);
     if (l->quit >= 0)
@@ -317,10 +305,11 @@ static bool prepare_tls(listener *l, const leat_listen_options *o)
 
 static leat_status open_sockets(listener *l, const char *address, const leat_listen_options *o)
 {
-    LEAT_REQUIRE(getrandom(l->name.secret, sizeof l->name.secret, 0) == sizeof l->name.secret &&
-                     l->quit >= 0,
-                 UNAVAILABLE, "No random numbers, or no descriptor: %s", strerror(errno));
-    listen_local(l);
+    LEAT_REQUIRE(l->quit >= 0, UNAVAILABLE, "No descriptor for a listener: %s", strerror(errno));
+    LEAT_TRY(leat_stream_name_init(&l->name));
+    int local = *leat_machine_id() ? leat_unix_listen("leat-socket", &l->name) : -1;
+    if (local >= 0)
+        add_socket(l, local, true);
     if (!leat_tls_wanted(o->security) || prepare_tls(l, o))
         LEAT_TRY(listen_tcp(l, address, o->data_port));
     return NULL;
@@ -332,36 +321,28 @@ static leat_status start(const char *address, const leat_listen_options *options
 {
     listener *l = leat_new(listener);
     l->quit = eventfd(0, EFD_CLOEXEC);
+    l->server = leat_stream_server_new(options, handler, arg, close_listener, l);
+    leat_endpoint *base = leat_stream_server_base(l->server);
     leat_status s = open_sockets(l, address, options);
     if (!s) {
-        l->server = leat_stream_server_new(options, handler, arg);
-        leat_socket_name_write(&l->name, offer_out);
         leat_unbind();
-        if (!pthread_create(&l->thread, NULL, listen_on, l)) {
-            *out = &l->base;
-            return NULL;
-        }
-        leat_stream_server_stop(l->server, 0);
-        s = leat_error(RESOURCE_EXHAUSTED, "No thread to listen at a socket");
+        l->runs = !pthread_create(&l->thread, NULL, listen_on, l);
+        if (!l->runs)
+            s = leat_error(RESOURCE_EXHAUSTED, "No thread to listen at a socket");
     }
-    free_listener(l);
-    return s;
-}
-
-static void stop(leat_endpoint *e, int64_t deadline_ns)
-{
-    listener *l = (listener *)e;
-    uint64_t one = 1;
-    (void)!write(l->quit, &one, sizeof one);
-    pthread_join(l->thread, NULL);
-    leat_stream_server_stop(l->server, deadline_ns);
-    free_listener(l);
+    if (s) {
+        leat_stream_server_stop(base, 0);
+        return s;
+    }
+    leat_stream_name_write(&l->name, offer_out);
+    *out = base;
+    return NULL;
 }
 
 const leat_transport leat_transport_socket = {
     .name = "socket",
     .listen = start,
-    .stop = stop,
+    .stop = leat_stream_server_stop,
     .open = leat_socket_open,
     .wait = leat_socket_wait,
 };

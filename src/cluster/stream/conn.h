@@ -248,14 +248,17 @@ void leat_stream_link_on_free(leat_stream_link *l, void (*cancel)(void *arg),
                               void (*before_free)(void *arg), void *arg);
 
 /* ---- Servers, for listeners (listener.c) ---- */
-/* Handles the calls of all connections of an endpoint. The endpoint makes the handshake with a peer
- * that connects, and then adds the stream to its server. */
+/* Handles the calls of all connections of an endpoint. Its owner, a transport's listener, makes the
+ * handshake with a peer that connects, and then adds the stream to its server. */
 typedef struct leat_stream_server leat_stream_server;
+/* close(owner) ends the listening: when it returns, no more streams are added. It frees owner. */
 leat_stream_server *leat_stream_server_new(const leat_listen_options *o, leat_handler_fn handler,
-                                           void *arg);
+                                           void *arg, void (*close)(void *owner), void *owner);
+leat_endpoint *leat_stream_server_base(leat_stream_server *s);
 /* Takes the stream. leat_server_call_peer gives peer, which is copied. */
 void leat_stream_server_add(leat_stream_server *s, leat_stream *stream, const char *peer);
-/* As leat_listener_stop. Frees s. No stream may be added once it was called. */
-void leat_stream_server_stop(leat_stream_server *s, int64_t deadline_ns);
+/* The function stop of a transport: closes the owner, then does as leat_listener_stop, and frees
+ * the server. */
+void leat_stream_server_stop(leat_endpoint *server, int64_t deadline_ns);
 
 #endif

@@ -16,8 +16,11 @@ typedef struct served served;
 typedef struct server_call server_call;
 
 struct leat_stream_server {
+    leat_endpoint base;
     leat_handler_fn handler;
     void *arg;
+    void (*close)(void *owner);
+    void *owner;
     int64_t max_message;
     int max_calls;
     pthread_mutex_t lock; /* Guards changed to refs. Taken before the watch's and a connection's. */
@@ -239,17 +242,25 @@ static void on_tick(leat_conn *c, int64_t now) {}
 
 /* ---- The server ---- */
 leat_stream_server *leat_stream_server_new(const leat_listen_options *options,
-                                           leat_handler_fn handler, void *arg)
+                                           leat_handler_fn handler, void *arg,
+                                           void (*close)(void *owner), void *owner)
 {
     leat_stream_server *l = leat_new(leat_stream_server);
     l->handler = handler;
     l->arg = arg;
+    l->close = close;
+    l->owner = owner;
     l->max_calls = options->max_calls ? options->max_calls : 10000;
     l->max_message = options->max_message ? options->max_message : LEAT_MESSAGE_MAX;
     l->refs = 1;
     pthread_mutex_init(&l->lock, NULL);
     leat_cond_init(&l->changed);
     return l;
+}
+
+leat_endpoint *leat_stream_server_base(leat_stream_server *l)
+{
+    return &l->base;
 }
 
 void leat_stream_server_add(leat_stream_server *l, leat_stream *stream, const char *peer)
@@ -269,8 +280,10 @@ void leat_stream_server_add(leat_stream_server *l, leat_stream *stream, const ch
     pthread_mutex_unlock(&l->lock);
 }
 
-void leat_stream_server_stop(leat_stream_server *l, int64_t deadline_ns)
+void leat_stream_server_stop(leat_endpoint *base, int64_t deadline_ns)
 {
+    leat_stream_server *l = (leat_stream_server *)base;
+    l->close(l->owner);
     pthread_mutex_lock(&l->lock);
     l->stopping = true;
     while (l->calls && leat_cond_wait_until(&l->changed, &l->lock, deadline_ns))

@@ -5,6 +5,7 @@
 #include "core/alloc.h"
 #include "core/element.h"
 #include "kernels/cpu/tensor_array.h"
+#include "kernels/cpu/tensor_list.h"
 
 /* ---- Gather and Concat ---- */
 
@@ -85,15 +86,9 @@ static leat_status gather(leat_kernel *k)
     LEAT_TRY(leat_tensor_array_of(k, &a));
     LEAT_TRY(leat_tensor_array_dtype(a, leat_kernel_out_dtype(k, 0), false));
     pthread_mutex_lock(&a->lock);
-    bool fits = leat_shape_compatible(&a->element, &want);
-    shape = a->element;
-    if (fits) {
-        leat_status s = leat_shape_merge(&a->element, &want, &a->element);
-        leat_status_free(s);
-    }
+    leat_status fits = leat_list_merge(&a->element, &want);
     pthread_mutex_unlock(&a->lock);
-    LEAT_REQUIRE(fits, INVALID_ARGUMENT, "Incompatible shapes during merge: %s vs. %s",
-                 leat_shape_show(&shape).s, leat_shape_show(&want).s);
+    LEAT_TRY(fits);
     LEAT_REQUIRE(indices->shape.rank == 1, INVALID_ARGUMENT,
                  "Expected indices to be a vector, but received shape: %s",
                  leat_shape_show(&indices->shape).s);

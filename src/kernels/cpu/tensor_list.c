@@ -156,25 +156,27 @@ leat_status leat_list_shape(leat_kernel *k, int i, leat_shape *out)
     return NULL;
 }
 
-static leat_status merge(const leat_shape *a, const leat_shape *b, leat_shape *out)
+leat_status leat_list_merge(leat_shape *s, const leat_shape *other)
 {
-    LEAT_REQUIRE(leat_shape_compatible(a, b), INVALID_ARGUMENT,
-                 "Incompatible shapes during merge: %s vs. %s", leat_shape_show(a).s,
-                 leat_shape_show(b).s);
-    return leat_shape_merge(a, b, out);
+    LEAT_REQUIRE(s->rank < 0 || other->rank < 0 || s->rank == other->rank, INVALID_ARGUMENT,
+                 "Incompatible ranks during merge: %d vs. %d", s->rank, other->rank);
+    LEAT_REQUIRE(leat_shape_compatible(s, other), INVALID_ARGUMENT,
+                 "Incompatible shapes during merge: %s vs. %s", leat_shape_show(s).s,
+                 leat_shape_show(other).s);
+    return leat_shape_merge(s, other, s);
 }
 
 leat_status leat_list_element(leat_kernel *k, const leat_list *l, int i, leat_shape *out)
 {
     LEAT_TRY(leat_list_shape(k, i, out));
-    return merge(out, &l->element, out);
+    return leat_list_merge(out, &l->element);
 }
 
 leat_status leat_list_known(const leat_list *l, leat_shape *s)
 {
     for (int64_t i = 0; i < l->n; i++)
         if (l->v[i])
-            LEAT_TRY(merge(s, &l->v[i]->shape, s));
+            LEAT_TRY(leat_list_merge(s, &l->v[i]->shape));
     return NULL;
 }
 

@@ -36,7 +36,9 @@ leat_status leat_list_shape(leat_kernel *k, int i, leat_shape *out) LEAT_MUST_CH
 /* The merged shape of items from the list and input i. */
 leat_status leat_list_element(leat_kernel *k, const leat_list *l, int i,
                               leat_shape *out) LEAT_MUST_CHECK;
-/* The same, merged with the shapes of the items that are set. */
+/* Merges *s with another shape; the error is that of TensorFlow's lists. */
+leat_status leat_list_merge(leat_shape *s, const leat_shape *other) LEAT_MUST_CHECK;
+/* Merges *s with the shapes of the items that are set. */
 leat_status leat_list_known(const leat_list *l, leat_shape *s) LEAT_MUST_CHECK;
 extern const leat_variant_type leat_list_type;
 

@@ -82,8 +82,9 @@ static leat_status gather_run(leat_kernel *k)
         int32_t index = AT(int32_t, indices)[i];
         LEAT_REQUIRE(index >= 0 && index < l->n, INVALID_ARGUMENT,
                      "Index %d out o range; list only has %lld elements.", index, (long long)l->n);
+        if (l->v[index])
+            LEAT_TRY(leat_list_merge(&s, &l->v[index]->shape));
     }
-    LEAT_TRY(leat_list_known(l, &s));
     LEAT_REQUIRE(leat_shape_known(&s), INVALID_ARGUMENT,
                  "Tried to gather uninitialized tensors from a list with non-fully-defined "
                  "element_shape: %s",
@@ -108,10 +109,7 @@ static leat_status concat_shape(const leat_list *l, leat_shape *rest, int64_t *f
                      "Concat saw a scalar shape at index %lld but requires at least vectors.",
                      (long long)i);
         leat_shape r = without_first(s);
-        LEAT_REQUIRE(leat_shape_compatible(rest, &r), INVALID_ARGUMENT,
-                     "Incompatible shapes during merge: %s vs. %s", leat_shape_show(rest).s,
-                     leat_shape_show(&r).s);
-        LEAT_TRY(leat_shape_merge(rest, &r, rest));
+        LEAT_TRY(leat_list_merge(rest, &r));
         LEAT_REQUIRE(*first == -1 || *first == s->dim[0], INVALID_ARGUMENT,
                      "First entry of element_shape input does not match the first dim of list "
                      "element at index: %lld Expected: %lld Actual: %lld",

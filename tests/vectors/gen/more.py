@@ -250,6 +250,55 @@ def lists(f):
         input_handle=raw.TensorListPushBack(input_handle=pushed(b, 1), tensor=b.rand((3,), FLOAT))),
         error='Tried to append a tensor with incompatible shape to a list. Op element shape: [3] '
         'list shape: [2]')
+    unlike_lists(f)
+
+
+def unlike_lists(f):
+    """Lists whose items' shape is unknown, or known in part: the items differ in shape."""
+    def made(b, items, shape=-1):
+        l = raw.EmptyTensorList(element_shape=tf.constant(shape, tf.int32),
+                                max_num_elements=b.index(-1), element_dtype=FLOAT)
+        for s in items:
+            l = raw.TensorListPushBack(input_handle=l, tensor=b.rand(s, FLOAT))
+        return l
+
+    def get(b, l, i):
+        return raw.TensorListGetItem(input_handle=l, index=b.index(i), element_shape=-1,
+                                     element_dtype=FLOAT)
+
+    def gather(b, l, indices):
+        return raw.TensorListGather(input_handle=l, indices=b.feed(indices, tf.int32),
+                                    element_shape=-1, element_dtype=FLOAT)
+
+    def stack(b, l):
+        return raw.TensorListStack(input_handle=l, element_shape=-1, element_dtype=FLOAT)
+
+    def concat(b, l):
+        return raw.TensorListConcatV2(input_handle=l, element_shape=-1,
+                                      leading_dims=b.feed([], tf.int64), element_dtype=FLOAT)
+    f.case('unlike', 'TensorListGetItem', lambda b: [get(b, made(b, [(), (2, 1), (3,)]), i)
+                                                     for i in range(3)])
+    f.case('unlike', 'TensorListGather', lambda b: [
+        gather(b, made(b, [(2,), (3, 1), (2,)]), [2, 0]),
+        gather(b, made(b, [(2,), (3,), (2,)], [-1]), [1])])
+    f.case('unlike', 'TensorListPopBack', lambda b: raw.TensorListPopBack(
+        input_handle=made(b, [(2,), (3, 1)]), element_shape=-1, element_dtype=FLOAT)[1])
+    f.case('unlike', 'TensorListConcatV2', lambda b: concat(b, made(b, [(1, 2), (3, 2)])))
+
+    def items(b):
+        l = raw.TensorListReserve(element_shape=-1, num_elements=b.index(2), element_dtype=FLOAT)
+        l = raw.TensorListSetItem(input_handle=l, index=b.index(0), item=b.rand((2,), FLOAT))
+        l = raw.TensorListSetItem(input_handle=l, index=b.index(1), item=b.rand((3, 1), FLOAT))
+        return [get(b, l, 0), get(b, l, 1)]
+    f.case('unlike', 'TensorListSetItem', items)
+    f.case('ranks', 'TensorListStack', lambda b: stack(b, made(b, [(), (2,)])),
+           error='Incompatible ranks during merge: 0 vs. 1')
+    f.case('dims', 'TensorListStack', lambda b: stack(b, made(b, [(1,), (2,)], [-1])),
+           error='Incompatible shapes during merge: [1] vs. [2]')
+    f.case('ranks', 'TensorListGather', lambda b: gather(b, made(b, [(), (), (2,)]), [0, 2]),
+           error='Incompatible ranks during merge: 0 vs. 1')
+    f.case('scalars', 'TensorListConcatV2', lambda b: concat(b, made(b, [()], [])),
+           error='Concat requires elements to be at least vectors, found scalars instead.')
 
 
 def draws(f):
