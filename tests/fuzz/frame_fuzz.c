@@ -51,13 +51,16 @@ static void feed(int fd, const uint8_t *data, size_t size)
         ;
 }
 
+/* The server has no listener. */
+static void no_owner(void *unused) {}
+
 static void to_listener(int pair[2], const uint8_t *data, size_t size)
 {
     leat_listen_options o = {.max_message = 1 << 20};
-    leat_stream_server *s = leat_stream_server_new(&o, handle, NULL);
+    leat_stream_server *s = leat_stream_server_new(&o, handle, NULL, no_owner, NULL);
     leat_stream_server_add(s, leat_socket_stream_new(pair[0], NULL), "fuzzer");
     feed(pair[1], data, size);
-    leat_stream_server_stop(s, leat_now_ns());
+    leat_stream_server_stop(leat_stream_server_base(s), leat_now_ns());
 }
 
 static void to_caller(int pair[2], const uint8_t *data, size_t size)
@@ -85,7 +88,7 @@ static void keep_watch(void)
     int pair[2];
     if (kept || socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
         return;
-    kept = leat_stream_server_new(&(leat_listen_options){0}, handle, NULL);
+    kept = leat_stream_server_new(&(leat_listen_options){0}, handle, NULL, no_owner, NULL);
     leat_stream_server_add(kept, leat_socket_stream_new(pair[0], NULL), "kept");
 }
 

@@ -144,13 +144,19 @@ LEAT_Y_INTEGER(INT_DIVIDE, )
     }
 LEAT_Y_REAL(AROUND_SUM, )
 
-#define FINISH_COMPLEX(name, dtype, T)                                                             \
+/* The square of a complex number's length; the sum of such squares is real. */
+#define AROUND_COMPLEX_SUM(name, dtype, T)                                                         \
+    static void square_##T(const T *x, T *y, int64_t n)                                            \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            y[i] = __real__ x[i] * __real__ x[i] + __imag__ x[i] * __imag__ x[i];                  \
+    }                                                                                              \
     static void finish_##T(T *y, int64_t n, finish f, int64_t in_one)                              \
     {                                                                                              \
         for (int64_t i = 0; i < n; i++)                                                            \
-            y[i] /= (double)in_one;                                                                \
+            y[i] = f == ROOT ? (T)sqrt(__real__ y[i]) : y[i] / (double)in_one;                     \
     }
-LEAT_Y_COMPLEX(FINISH_COMPLEX, )
+LEAT_Y_COMPLEX(AROUND_COMPLEX_SUM, )
 
 #define SQUARE_CASE(name, dtype, T)                                                                \
     case LEAT_##dtype:                                                                             \
@@ -168,6 +174,7 @@ static leat_status squares(leat_kernel *k, const leat_tensor **x_inout)
     LEAT_TRY(leat_kernel_temp(k, x->dtype, &x->shape, &y));
     switch (x->dtype) {
         LEAT_Y_REAL(SQUARE_CASE, )
+        LEAT_Y_COMPLEX(SQUARE_CASE, )
     default:
         break;
     }
@@ -277,13 +284,7 @@ static leat_status reduce(leat_kernel *k)
     }
 
 const leat_kernel_def leat_cpu_reduce[] = {
-    REDUCE("Sum", SUMS),
-    REDUCE("Mean", SUMS),
-    REDUCE("Prod", SUMS),
-    REDUCE("Max", LEAT_ROW_REAL),
-    REDUCE("Min", LEAT_ROW_REAL),
-    REDUCE("EuclideanNorm", LEAT_ROW_REAL),
-    REDUCE_BOOL("All"),
-    REDUCE_BOOL("Any"),
-    {0},
+    REDUCE("Sum", SUMS),          REDUCE("Mean", SUMS),         REDUCE("Prod", SUMS),
+    REDUCE("Max", LEAT_ROW_REAL), REDUCE("Min", LEAT_ROW_REAL), REDUCE("EuclideanNorm", SUMS),
+    REDUCE_BOOL("All"),           REDUCE_BOOL("Any"),           {0},
 };

@@ -34,9 +34,9 @@ def make(f):
         for op in ('Equal', 'NotEqual'):
             f.case('%s/complex' % name_of(t), op, lambda b: getattr(raw, op)(
                 x=b.feed([1 + 2j, 3j, 4], t), y=b.feed([1 + 2j, 3, 4], t)))
-        for op in ('Sum', 'Mean', 'Prod'):
+        for op in ('Sum', 'Mean', 'Prod', 'EuclideanNorm'):
             f.case('%s/complex' % name_of(t), op, lambda b: getattr(raw, op)(
-                input=b.rand((2, 3), t), axis=b.index([1])), 4, grad=op != 'Prod')
+                input=b.rand((2, 3), t), axis=b.index([1])), 4, grad=op in ('Sum', 'Mean'))
         for ta, tb in [(False, False), (True, False), (False, True)]:
             f.case('%s/complex_%d%d' % (name_of(t), ta, tb), 'MatMul', lambda b: raw.MatMul(
                 a=b.rand((3, 3), t), b=b.rand((3, 3), t), transpose_a=ta, transpose_b=tb), 4,
