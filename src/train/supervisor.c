@@ -47,6 +47,7 @@ static void copy_options(leat_supervisor *sv, const leat_supervisor_options *o)
     const leat_given *given = &o->given;
     sv->maker.max_wait_secs = leat_given_or(given, "max_wait_secs", o->max_wait_secs, 7200);
     sv->maker.stop = o->stop;
+    sv->maker.discard_live = o->discard_live;
     sv->o.stop_grace_secs = leat_given_or(given, "stop_grace_secs", o->stop_grace_secs, 120);
     sv->o.save_model_secs = leat_given_or(given, "save_model_secs", o->save_model_secs, 600);
     sv->o.save_summaries_secs =
@@ -175,7 +176,7 @@ static leat_status start(leat_supervisor *sv)
 {
     LEAT_TRY(sv->chief ? leat_session_prepare(&sv->maker, &sv->session)
                        : leat_session_wait(&sv->maker, &sv->session));
-    sv->maker.keep_live = true;
+    sv->maker.again = true;
     if (leat_sync_of(sv->g))
         LEAT_TRY(leat_sync_start(
             leat_sync_of(sv->g), sv->session, sv->coord,
