@@ -1,12 +1,9 @@
 /* common_task.c -- see common_task.h. */
 #include "common_task.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 /* ---- Cluster and task ---- */
 
@@ -94,16 +91,6 @@ leat_status task_find(const char *program, const task_flags *f, task *t)
 
 /* ---- Start and end. SIGUSR1 is sent by this process to its signal thread, to end that. ---- */
 
-enum { LAST_SECONDS = 5 }; /* after the grace: for what was cancelled to end */
-
-/* What does not end by itself, such as a kernel in a loop, does not keep the process. */
-static void end_now(int sig)
-{
-    static const char text[] = "something under way did not end in time: it is given up, and the "
-                               "process ends\n";
-    _exit(write(STDERR_FILENO, text, sizeof(text) - 1) < 0 ? 2 : 1);
-}
-
 static void *wait_for_signal(void *arg)
 {
     task *t = arg;
@@ -112,26 +99,16 @@ static void *wait_for_signal(void *arg)
         return NULL;
     fprintf(stderr, "%s: %s: ending; steps under way have %lld s\n", t->program, strsignal(got),
             (long long)t->grace_s);
-    sigset_t again, home; /* a second signal ends the process at once */
+    sigset_t
+        again; /* a second signal ends the process at once; not SIGUSR1, which may still come */
     sigemptyset(&again);
     sigaddset(&again, SIGINT);
     sigaddset(&again, SIGTERM);
     pthread_sigmask(SIG_UNBLOCK, &again, NULL);
+    leat_process_end_within(t->grace_s * 1000);
     leat_cancel_runs(t->stop);
-    if (t->server && strcmp(t->job, "ps") == 0) {
-        signal(SIGALRM, end_now);
-        alarm((unsigned)t->grace_s + LAST_SECONDS);
+    if (t->server && strcmp(t->job, "ps") == 0)
         leat_server_stop(t->server, t->grace_s * 1000);
-        return NULL;
-    }
-    sigemptyset(&home);
-    sigaddset(&home, SIGUSR1);
-    struct timespec grace = {.tv_sec = (time_t)t->grace_s};
-    if (sigtimedwait(&home, NULL, &grace) < 0 && errno == EAGAIN) {
-        fprintf(stderr, "%s: a step did not end in %lld s, and is given up\n", t->program,
-                (long long)t->grace_s);
-        _exit(1);
-    }
     return NULL;
 }
 

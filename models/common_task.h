@@ -63,9 +63,9 @@ typedef struct task { /* the task that this process is */
 /* From the flags, else from the environment, else from the default addresses. Borrows f's texts. */
 leat_status task_find(const char *program, const task_flags *f, task *t) LEAT_MUST_CHECK;
 /* From now on SIGTERM and SIGINT end the task: a ps stops its server, whose running steps have
- * `grace` seconds to end; a worker that gives t->stop to its session does no further step, and is
- * killed if it has not ended after `grace` seconds. Starts the server, unless the task's server is
- * another process. */
+ * `grace` seconds to end; a worker that gives t->stop to its session does no further step. A
+ * task that has not ended some seconds after its grace is ended (leat_process_end_within). Starts
+ * the server, unless the task's server is another process. */
 leat_status task_start(task *t, bool has_server) LEAT_MUST_CHECK;
 void task_stop(task *t); /* stops the server, and the thread that waits for signals */
 void task_release(task *t);

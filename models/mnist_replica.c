@@ -27,7 +27,7 @@ static mnist_flags f = {
 static const char *log_dir;
 static int64_t num_gpus = 0, replicas_to_aggregate = 0, log_every = 0;
 static double save_secs = 600;
-static bool sync_replicas, existing_servers;
+static bool sync_replicas, existing_servers, discard_live;
 
 static const flag flags[] = {
     TASK_FLAGS(who),
@@ -39,6 +39,8 @@ static const flag flags[] = {
     {"log_dir", FLAG_STRING, &log_dir, 0, "checkpoints; a run that finds some there goes on"},
     {"save_secs", FLAG_FLOAT, &save_secs, 0,
      "seconds between checkpoints in log_dir, which a lost ps costs; 0: never saved"},
+    {"discard_live", FLAG_BOOL, &discard_live, 0,
+     "restore or initialise a model that is on the ps already, which is kept otherwise"},
     {"log_every", FLAG_INT, &log_every, 0, "local steps between lines; 0: about a second"},
     {0},
 };
@@ -171,7 +173,8 @@ static leat_status work(task *t, const char *master)
                t->index);
         s = leat_monitored_open(m.g, &ms, .master = master, .is_chief = t->is_chief,
                                 .checkpoint_dir = log_dir, .save_checkpoint_secs = save_secs,
-                                .last_step = f.train_steps, .config = &config, .stop = t->stop);
+                                .last_step = f.train_steps, .config = &config, .stop = t->stop,
+                                .discard_live = discard_live);
     }
     if (!s) {
         printf("Worker %d: Session initialization complete.\n", t->index);

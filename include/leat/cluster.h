@@ -103,13 +103,20 @@ LEAT_API leat_status leat_server_start(const leat_cluster *c, const char *job, i
  * loopback address. */
 LEAT_API leat_status leat_server_start_local(leat_server **server_out) LEAT_MUST_CHECK;
 LEAT_API const char *leat_server_target(const leat_server *s); /* "grpc://host:port" */
-/* Waits until the job is done: all tasks that had sessions on this server have closed them and
- * disconnected, or leat_server_stop was called. */
+/* Waits until the job is done, or leat_server_stop was called. The job is done when the servers of
+ * all tasks of other jobs were stopped and not started again, or did not reply for a minute after
+ * another one was stopped. The log says which. */
 LEAT_API leat_status leat_server_join(leat_server *s) LEAT_MUST_CHECK;
-/* Steps that are running have grace_ms to end; then they are aborted. May be called from any
- * thread. */
+/* Tells the tasks of other jobs that this server is about to end: a chief that saves checkpoints
+ * saves one first. That, and the steps that are running, have grace_ms to end; then steps are
+ * aborted. May be called from any thread. */
 LEAT_API void leat_server_stop(leat_server *s, int64_t grace_ms);
 LEAT_API void leat_server_free(leat_server *s); /* stops the server if it runs */
+/* For programs that end because of a signal: what is under way has grace_ms to end, and what is
+ * cancelled then has five seconds more. A process that has not exited by then ends with exit code 1
+ * and a line on standard error, since some things cannot be cancelled: a kernel in a loop, a file
+ * system that hangs. */
+LEAT_API void leat_process_end_within(int64_t grace_ms);
 
 /* ---- Which tasks can be reached ---- */
 typedef enum leat_reach {

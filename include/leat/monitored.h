@@ -13,7 +13,8 @@
  *     return leat_monitored_close(ms);
  *
  * Behaviour and defaults are those of TensorFlow's MonitoredTrainingSession; but every wait ends
- * after max_wait_secs, with a message that names what was waited for.
+ * after max_wait_secs, with a message that names what was waited for, a chief keeps a model that is
+ * there already, and the chief saves before a task ends that was told to.
  */
 #ifndef LEAT_MONITORED_H
 #define LEAT_MONITORED_H
@@ -202,6 +203,10 @@ typedef struct leat_monitored_options {
      * running is completed, and then leat_monitored_should_stop gives true. Outlives the
      * session. */
     leat_cancellation *stop;
+    /* The chief of a first session finds all variables with values, on tasks that kept running: it
+     * keeps them, unless their step is before that of the newest checkpoint. If this is set, it
+     * restores the newest checkpoint, or else initialises, as TensorFlow does. */
+    bool discard_live;
     /* Options of the sessions; their target is ignored. Without device_filters, the session needs
      * only the tasks on which nodes of the graph are placed. */
     const leat_session_options *config;
@@ -245,6 +250,7 @@ typedef struct leat_supervisor_options {
     /* Default 7200: how long to wait for other tasks; 0: not at all. */
     double max_wait_secs;
     leat_cancellation *stop;         /* ends waits for other tasks, as in leat_monitored_options */
+    bool discard_live;               /* as in leat_monitored_options */
     double stop_grace_secs;          /* default 120 */
     const char *checkpoint_basename; /* "model.ckpt" */
     const leat_session_options *config; /* as in leat_monitored_options */

@@ -60,21 +60,11 @@ static bool find_task(const leat_cluster *c, const char *job, int *task)
 
 /* ---- SIGTERM and SIGINT end running steps in an orderly way; a second one ends the process.
  * SIGUSR1 is sent by this process to its signal thread, to end that. ---- */
-enum { LAST_SECONDS = 5 }; /* after the grace: for what was cancelled to end */
-
 typedef struct waiter {
     sigset_t set;
     leat_server *server;
     int64_t grace_ms;
 } waiter;
-
-/* What does not end by itself, such as a kernel in a loop, does not keep the process. */
-static void end_now(int sig)
-{
-    static const char text[] = "leat server: something under way did not end in time: it is given "
-                               "up, and the process ends\n";
-    _exit(write(STDERR_FILENO, text, sizeof(text) - 1) < 0 ? 2 : 1);
-}
 
 static void *wait_for_signal(void *arg)
 {
@@ -89,8 +79,7 @@ static void *wait_for_signal(void *arg)
     sigaddset(&again, SIGINT);
     sigaddset(&again, SIGTERM);
     pthread_sigmask(SIG_UNBLOCK, &again, NULL);
-    signal(SIGALRM, end_now);
-    alarm((unsigned)(w->grace_ms / 1000) + LAST_SECONDS);
+    leat_process_end_within(w->grace_ms);
     leat_server_stop(w->server, w->grace_ms);
     return NULL;
 }

@@ -300,3 +300,28 @@ const char *leat_cluster_address(const leat_cluster *c, const char *job, int tas
     int at = j ? position(j, task) : 0;
     return j && at < j->n && j->tasks[at].index == task ? j->tasks[at].address : NULL;
 }
+
+void leat_cluster_print(const leat_cluster *c, leat_strbuf *out)
+{
+    enum { LIMIT = 1500 }; /* bytes */
+    const size_t begin = out->n;
+    for (int i = 0; i < c->n; i++) {
+        const leat_job_spec *j = &c->jobs[i];
+        int next = -1; /* the index after that of the task before */
+        for (int k = 0; k < j->n; k++) {
+            const leat_task_spec *t = &j->tasks[k];
+            if (out->n - begin > LIMIT) {
+                leat_strbuf_puts(out, ",...");
+                return;
+            }
+            if (t->index == next)
+                leat_strbuf_printf(out, ",%s", t->address);
+            else if (t->index == 0)
+                leat_strbuf_printf(out, "%s%s=%s", i ? ";" : "", j->name, t->address);
+            else
+                leat_strbuf_printf(out, "%s%s[%d]=%s", i || k ? ";" : "", j->name, t->index,
+                                   t->address);
+            next = t->index + 1;
+        }
+    }
+}

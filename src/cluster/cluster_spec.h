@@ -7,6 +7,7 @@
 
 #include "proto/config.pb-c.h"
 #include "core/object.h"
+#include "core/strbuf.h"
 
 #define LEAT_JOB_NAME_MAX 63 /* as device names allow */
 /* Limits, so that a bad text cannot use much memory or time: jobs, and tasks of all jobs. */
@@ -33,6 +34,10 @@ leat_status leat_cluster_add_job(leat_cluster *c, const char *job) LEAT_MUST_CHE
 void leat_cluster_remove_job(leat_cluster *c, const char *job);
 /* The job, or NULL. */
 const leat_job_spec *leat_cluster_find(const leat_cluster *c, const char *job);
+
+/* Adds the cluster as text: "ps=a:1;worker=b:1,c:1". After a gap in the indices the first one is
+ * named: "worker[3]=d:1". The text of a large cluster is cut after some 1,500 bytes. */
+void leat_cluster_print(const leat_cluster *c, leat_strbuf *out);
 
 /* The address as host (without the brackets of "[::1]:2222") and port. INVALID_ARGUMENT names an
  * address that is none. */

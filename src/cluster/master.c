@@ -16,9 +16,34 @@
 #include "proto/wire.h"
 #include "runtime/session_int.h"
 
+static void tasks_hold(leat_far *f, bool on)
+{
+    leat_tasks *t = (leat_tasks *)f;
+    pthread_mutex_lock(&f->lock);
+    for (int i = 0; i < t->n_peers && t->held != on; i++)
+        atomic_fetch_add(&t->peers[i]->holds, on ? 1 : -1);
+    t->held = on;
+    pthread_mutex_unlock(&f->lock);
+}
+
+static const char *tasks_ending(leat_far *f)
+{
+    leat_tasks *t = (leat_tasks *)f;
+    const char *name = NULL;
+    pthread_mutex_lock(&f->lock);
+    for (int i = 0; i < t->n_peers && t->held && !name; i++) {
+        uint64_t ending = atomic_load(&t->peers[i]->ending);
+        if (ending && ending == atomic_load(&t->peers[i]->incarnation))
+            name = t->peers[i]->name;
+    }
+    pthread_mutex_unlock(&f->lock);
+    return name;
+}
+
 static void tasks_close(leat_far *f)
 {
     leat_tasks *t = (leat_tasks *)f;
+    tasks_hold(f, false);
     for (int i = 0; i < t->n_peers && t->open; i++) {
         Leat__DeleteWorkerSessionRequest q = LEAT__DELETE_WORKER_SESSION_REQUEST__INIT;
         q.session_handle = t->handle;
@@ -47,6 +72,8 @@ const leat_far_ops leat_tasks_ops = {
     .step_await = leat_tasks_step_await,
     .step_waits = leat_tasks_step_waits,
     .step_free = leat_tasks_step_free,
+    .hold = tasks_hold,
+    .ending = tasks_ending,
     .close = tasks_close,
     .free = tasks_free,
 };
@@ -204,6 +231,9 @@ static leat_status open_sessions(leat_tasks *t, const leat_master_options *m, in
 {
     leat_pending_call *q = leat_new_array(leat_pending_call, t->n_peers + 1);
     leat_status s = NULL;
+    leat_self self;
+    if (t->n_peers)
+        leat_peers_self(t->peers[0]->all, &self);
     for (int i = 0; i < t->n_peers && !s; i++) {
         Leat__CreateWorkerSessionRequest request = LEAT__CREATE_WORKER_SESSION_REQUEST__INIT;
         request.session_handle = t->handle;
@@ -211,6 +241,8 @@ static leat_status open_sessions(leat_tasks *t, const leat_master_options *m, in
         if (t->peers[i]->is_leat) {
             request.cluster_device_attributes = t->devices;
             request.n_cluster_device_attributes = (size_t)t->base.n;
+            request.leat = &self.message;
+            self.message.n_offer = 0; /* Only replies to GetStatus have offers. */
         }
         q[i].peer = t->peers[i];
         s = leat_put_fields(&q[i].request.text, LEAT_METHOD_CREATE_WORKER_SESSION, &request);

@@ -13,7 +13,8 @@ typedef struct leat_tasks {
     leat_worker_session *session;
     leat_peer **peers; /* The other processes of the session. */
     int n_peers;
-    bool open;                        /* CreateWorkerSession was sent to the peers. */
+    bool held; /* The peers' holds count this session; guarded by base.lock. */
+    bool open; /* CreateWorkerSession was sent to the peers. */
     Leat__DeviceAttributes **devices; /* base.n of them: the devices of all processes. */
     int n_own;                        /* The first n_own of devices are this process's. */
     leat_target *targets;             /* base.n of them, in the order of devices. */

@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
+#include "cluster/cluster_spec.h"
 #include "cluster/messages/methods.h"
 #include "core/alloc.h"
 #include "core/log.h"
@@ -15,13 +17,18 @@
 
 struct leat_peers {
     leat_cluster *cluster;
+    const leat_security *security;
     leat_task *tasks;
     int n_tasks;
     leat_peer *v;
     int n;
     leat_map by_name;
-    leat_offers offers;  /* Of this process. */
-    uint32_t transports; /* The mask of leat_peers_use_transports. */
+    char task[128];               /* "" until leat_peers_set_task. */
+    uint64_t incarnation;         /* Of this process's server. */
+    atomic_bool stopping;         /* This process's server is about to end. */
+    Leat__ClusterDef *as_message; /* The cluster. */
+    leat_offers offers;           /* Of this process. */
+    uint32_t transports;          /* The mask of leat_peers_use_transports. */
 };
 
 /* Returns the peer that was added for that address, or NULL. Tasks with port 0 (any free port)
@@ -59,8 +66,14 @@ static leat_status add(leat_peers *p, const char *job, int index, const leat_sec
 
 leat_status leat_peers_new(const leat_cluster *c, const leat_security *security, leat_peers **out)
 {
+    uint64_t random;
+    LEAT_REQUIRE(getrandom(&random, sizeof random, 0) == sizeof random, INTERNAL,
+                 "The system gives no random numbers");
     leat_peers *p = leat_new(leat_peers);
+    p->incarnation = random | 1; /* 0 means none */
+    p->security = security;
     p->cluster = leat_cluster_copy(c);
+    p->as_message = leat_cluster_to_def(c);
     p->transports = UINT32_MAX;
     int n = 0;
     for (int j = 0; j < leat_cluster_jobs(c); j++)
@@ -91,6 +104,7 @@ void leat_peers_free(leat_peers *p)
     }
     leat_offers_release(&p->offers);
     leat_map_release(&p->by_name);
+    leat__cluster_def__free_unpacked(p->as_message, NULL);
     leat_cluster_free(p->cluster);
     free(p->v);
     free(p->tasks);
@@ -122,6 +136,10 @@ void leat_peers_self(leat_peers *p, leat_self *self)
     m->version = 1;
     m->release = (char *)leat_version();
     m->clock_micros = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    m->task = p->task;
+    m->incarnation = p->incarnation;
+    m->stopping = atomic_load(&p->stopping);
+    m->cluster = p->as_message;
     m->offer = self->offer_list;
     int n = __atomic_load_n(&p->offers.n, __ATOMIC_ACQUIRE);
     for (int i = 0; i < n; i++) {
@@ -131,6 +149,31 @@ void leat_peers_self(leat_peers *p, leat_self *self)
         self->offers[i].data = (ProtobufCBinaryData){o->data.n, (uint8_t *)o->data.s};
         self->offer_list[m->n_offer++] = &self->offers[i];
     }
+}
+
+void leat_peers_set_task(leat_peers *p, const char *task)
+{
+    snprintf(p->task, sizeof(p->task), "%s", task);
+}
+
+leat_peer *leat_peers_own(leat_peers *p)
+{
+    return leat_peers_find(p, p->task);
+}
+
+uint64_t leat_peers_incarnation(const leat_peers *p)
+{
+    return p->incarnation;
+}
+
+const leat_cluster *leat_peers_cluster(const leat_peers *p)
+{
+    return p->cluster;
+}
+
+void leat_peers_set_stopping(leat_peers *p)
+{
+    atomic_store(&p->stopping, true);
 }
 
 leat_offers *leat_peers_offers(leat_peers *p)
@@ -147,6 +190,7 @@ void leat_peer_use_status(leat_peer *p, const Leat__LeatPeer *said, int64_t wall
 {
     leat_offers offers = {0};
     atomic_store(&p->is_leat, said != NULL);
+    atomic_store(&p->incarnation, said ? said->incarnation : 0);
     if (wall_ns)
         atomic_store(&p->clock_ahead_ns, said ? wall_ns - said->clock_micros * 1000 : 0);
     for (size_t i = 0; said && i < said->n_offer && offers.n < LEAT_TRANSPORTS_MAX; i++) {
@@ -156,6 +200,35 @@ void leat_peer_use_status(leat_peer *p, const Leat__LeatPeer *said, int64_t wall
     }
     leat_channel_use_offers(p->channel, &offers, p->all->transports);
     leat_offers_release(&offers);
+}
+
+leat_status leat_peer_connect(const leat_peer *p, leat_channel **out)
+{
+    return leat_channel_open(p->address, p->name, p->all->security, out);
+}
+
+leat_status leat_peer_ask(leat_peer *p, int64_t deadline_ns, uint64_t *incarnation_out,
+                          bool *stopping_out)
+{
+    void *reply = NULL;
+    size_t n = 0;
+    leat_channel *c;
+    Leat__GetStatusResponse *r = NULL;
+    leat_call_options o = {.deadline_ns = deadline_ns};
+    LEAT_TRY(leat_peer_connect(p, &c));
+    leat_status s =
+        leat_channel_call_wait(c, LEAT_METHOD_GET_STATUS, &(leat_outgoing){0}, &o, &reply, &n);
+    leat_channel_free(c);
+    if (!s)
+        s = LEAT_UNPACK(get_status_response, reply, n, &r);
+    free(reply);
+    if (s)
+        return s;
+    *incarnation_out = r->leat ? r->leat->incarnation : 0;
+    *stopping_out = r->leat && r->leat->stopping;
+    atomic_store(&p->incarnation, *incarnation_out);
+    leat_proto_free(r);
+    return NULL;
 }
 
 static void got_status(void *arg, leat_status s, const leat_incoming *in)

@@ -32,10 +32,17 @@ typedef struct leat_peer {
     atomic_bool is_leat;       /* The peer's status has the part that only Leat sends. */
     /* This process's CLOCK_REALTIME minus the peer's; 0 while it is not known. */
     _Atomic int64_t clock_ahead_ns;
+    /* The incarnation of the peer's server: the one that was heard of last, by its status or when
+     * it opened a session here. 0: none, or a server that is not Leat's. */
+    _Atomic uint64_t incarnation;
+    /* The incarnation that has said that it is about to end, and waits for the holds; 0: none. */
+    _Atomic uint64_t ending;
+    /* The number of sessions of this process that want to run steps before the peer ends. */
+    atomic_int holds;
 } leat_peer;
 
-/* Opens channels, which connect when they are first used. Copies c. Borrows security,
- * which must outlive the leat_peers. */
+/* Opens channels, which connect when they are first used, and makes the incarnation of this
+ * process's server. Copies c. Borrows security, which must outlive the leat_peers. */
 leat_status leat_peers_new(const leat_cluster *c, const leat_security *security,
                            leat_peers **out) LEAT_MUST_CHECK;
 void leat_peers_free(leat_peers *p);
@@ -44,13 +51,22 @@ leat_peer *leat_peers_at(leat_peers *p, int i);
 /* Returns the peer that serves a task, NULL if the cluster has no such task. device is the name of
  * the task or of one of its devices. */
 leat_peer *leat_peers_find(leat_peers *p, const char *device);
-/* The part of this process's status that only Leat sends. The bytes of the offers are borrowed from
- * the leat_peers. */
+/* The part of this process's status that only Leat sends. Texts and bytes are borrowed from the
+ * leat_peers. */
 typedef struct leat_self {
     Leat__LeatPeer message;
     Leat__LeatOffer offers[LEAT_TRANSPORTS_MAX], *offer_list[LEAT_TRANSPORTS_MAX];
 } leat_self;
 void leat_peers_self(leat_peers *p, leat_self *self);
+/* Names the task that this process's server was started for. To be called before the first call
+ * can arrive. */
+void leat_peers_set_task(leat_peers *p, const char *task);
+/* The process's own peer; NULL before leat_peers_set_task. */
+leat_peer *leat_peers_own(leat_peers *p);
+uint64_t leat_peers_incarnation(const leat_peers *p);
+const leat_cluster *leat_peers_cluster(const leat_peers *p);
+/* From now on this process's status says that it is about to end. */
+void leat_peers_set_stopping(leat_peers *p);
 /* The offers of the transports that this process listens on. Borrowed from p. leat_listen fills
  * them in before the first call can arrive. */
 leat_offers *leat_peers_offers(leat_peers *p);
@@ -61,6 +77,13 @@ void leat_peers_use_transports(leat_peers *p, uint32_t mask);
  * that is not Leat's. wall_ns is this process's CLOCK_REALTIME when the peer made the status, 0 if
  * that is not known. May wait for seconds if a process on this machine does not react. */
 void leat_peer_use_status(leat_peer *p, const Leat__LeatPeer *said, int64_t wall_ns);
+/* Opens another channel to the peer's address. Its first call connects at once, whereas gRPC waits
+ * for some seconds before it connects again on a channel where that has failed. */
+leat_status leat_peer_connect(const leat_peer *p, leat_channel **out) LEAT_MUST_CHECK;
+/* Asks the server at the peer's address, by a new connection, which one it is. *incarnation_out is
+ * 0 if it is not Leat's. The peer's incarnation is then this one. */
+leat_status leat_peer_ask(leat_peer *p, int64_t deadline_ns, uint64_t *incarnation_out,
+                          bool *stopping_out) LEAT_MUST_CHECK;
 /* The same as leat_channel_call, and requests the peer's status where it is needed. */
 void leat_peer_call(leat_peer *p, const char *method, leat_outgoing *request,
                     const leat_call_options *options, leat_reply_fn fn, void *arg,

@@ -1,10 +1,5 @@
 /* server.c -- a server serves a task, and all other tasks that the cluster has at the same address.
- * It has a listener, a worker and a master.
- *
- * leat_server_join returns when the server is not needed any more: when every process with a task
- * of another job has called Done, as servers do when they are stopped, or has not replied for
- * GONE_SECONDS.
- */
+ * It has a listener, a worker and a master. */
 #include "cluster/server.h"
 
 #include <stdio.h>
@@ -12,15 +7,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "cluster/call_many.h"
-#include "cluster/messages/messages.h"
+#include "cluster/done_peers.h"
 #include "cluster/messages/methods.h"
 #include "cluster/service.h"
 #include "core/alloc.h"
 #include "core/arg.h"
 #include "core/cond.h"
 #include "core/log.h"
-#include "proto/wire.h"
 #include "runtime/session_int.h"
 
 struct leat_server {
@@ -34,10 +27,10 @@ struct leat_server {
     leat_worker *worker;
     leat_service *service;
     leat_listener *listener;
-    pthread_mutex_t lock; /* Guards stopping, stopped and done. */
+    leat_done_peers *done;
+    pthread_mutex_t lock; /* Guards stopping and stopped. */
     pthread_cond_t changed;
     bool stopping, stopped; /* leat_server_stop has begun, has ended. */
-    bool *done;             /* One for each peer: the peer has called Done, or is lost. */
     leat_server *next;      /* In `servers`, guarded by servers.lock. */
 };
 
@@ -66,108 +59,6 @@ static void delist(leat_server *s)
     pthread_mutex_unlock(&servers.lock);
 }
 
-/* ---- Which peers are done ---- */
-
-enum { GONE_SECONDS = 60, PROBE_SECONDS = 5, SAY_SECONDS = 2 };
-
-static void mark_done(leat_server *s, const leat_peer *p)
-{
-    pthread_mutex_lock(&s->lock);
-    for (int i = 0; i < leat_peers_count(s->peers); i++)
-        if (leat_peers_at(s->peers, i) == p)
-            s->done[i] = true;
-    pthread_cond_broadcast(&s->changed);
-    pthread_mutex_unlock(&s->lock);
-}
-
-static leat_status peer_done(leat_server *s, const leat_incoming *in)
-{
-    Leat__DoneRequest *q;
-    LEAT_TRY(LEAT_REQUEST(done_request, in, &q));
-    leat_peer *p = leat_peers_find(s->peers, q->task);
-    if (p)
-        mark_done(s, p);
-    leat_proto_free(q);
-    return NULL;
-}
-
-/* True for a process, other than this one, with a task of another job. */
-static bool of_other_job(const leat_server *s, const leat_peer *p)
-{
-    bool other = false;
-    for (int i = 0; i < p->n_tasks; i++)
-        other |= strcmp(p->tasks[i]->job, s->job) != 0;
-    return other && p != leat_peers_find(s->peers, leat_worker_task(s->worker));
-}
-
-/* Calls Done on the Leat processes with tasks of other jobs, and waits for their replies for at
- * most SAY_SECONDS. */
-static void say_done(leat_server *s)
-{
-    int n = 0;
-    leat_pending_call *q = leat_new_array(leat_pending_call, leat_peers_count(s->peers) + 1);
-    Leat__DoneRequest request = LEAT__DONE_REQUEST__INIT;
-    request.task = (char *)leat_worker_task(s->worker);
-    leat_status status = NULL;
-    for (int i = 0; i < leat_peers_count(s->peers) && !status; i++) {
-        leat_peer *p = leat_peers_at(s->peers, i);
-        if (!of_other_job(s, p) || !p->is_leat)
-            continue; /* TensorFlow's servers have no method Done. */
-        q[n].peer = p;
-        status = leat_put_fields(&q[n++].request.text, LEAT_METHOD_DONE, &request);
-    }
-    if (!status)
-        status = leat_call_many(q, n, LEAT_METHOD_DONE, "Done",
-                                leat_now_ns() + INT64_C(1000000000) * SAY_SECONDS, false, NULL);
-    leat_status_free(status); /* A process that is not reachable need not know. */
-    leat_pending_calls_free(q, n);
-}
-
-/* Returns how many processes with tasks of other jobs are not done. *some_done: whether at least
- * one is. Called with the lock held. */
-static int left(const leat_server *s, bool *some_done)
-{
-    int n = 0;
-    *some_done = false;
-    for (int i = 0; i < leat_peers_count(s->peers); i++)
-        if (of_other_job(s, leat_peers_at(s->peers, i))) {
-            n += !s->done[i];
-            *some_done |= s->done[i];
-        }
-    return n;
-}
-
-/* Called when at least one process is done: marks as done the processes that have not replied to
- * GetStatus for GONE_SECONDS. silent_since has, for each peer, the time of the last reply, or of
- * the first try. The lock is held on entry and on return, and released in between. */
-static void probe(leat_server *s, int64_t *silent_since)
-{
-    pthread_mutex_unlock(&s->lock);
-    for (int i = 0; i < leat_peers_count(s->peers); i++) {
-        leat_peer *p = leat_peers_at(s->peers, i);
-        pthread_mutex_lock(&s->lock);
-        bool done = s->done[i];
-        pthread_mutex_unlock(&s->lock);
-        if (!of_other_job(s, p) || done)
-            continue;
-        void *reply = NULL;
-        size_t n;
-        leat_call_options o = {.deadline_ns = leat_now_ns() + INT64_C(1000000000)};
-        leat_status status = leat_channel_call_wait(p->channel, LEAT_METHOD_GET_STATUS,
-                                                    &(leat_outgoing){0}, &o, &reply, &n);
-        if (!status || !silent_since[i])
-            silent_since[i] = leat_now_ns();
-        if (status && leat_now_ns() - silent_since[i] > INT64_C(1000000000) * GONE_SECONDS) {
-            LEAT_LOG(WARNING, "%s at %s has not answered for %d s and counts as gone", p->name,
-                     p->address, GONE_SECONDS);
-            mark_done(s, p);
-        }
-        leat_status_free(status);
-        free(reply);
-    }
-    pthread_mutex_lock(&s->lock);
-}
-
 static void handle(void *arg, leat_server_call *a, const char *method, const leat_incoming *in)
 {
     leat_server *s = arg;
@@ -175,7 +66,7 @@ static void handle(void *arg, leat_server_call *a, const char *method, const lea
         leat_service_serve(s->service, a, method, in))
         return;
     if (strcmp(method, LEAT_METHOD_DONE) == 0) {
-        leat_server_call_reply(a, peer_done(s, in), &(leat_outgoing){0});
+        leat_done_peers_serve(s->done, a, in);
         return;
     }
     leat_server_call_reply(a, leat_error(UNIMPLEMENTED, "This server has no method %s", method),
@@ -216,8 +107,9 @@ static leat_status start(leat_server *s)
                  "The cluster has no task %d of job \"%s\": it has %d tasks of that job", s->task,
                  s->job, leat_cluster_tasks(s->cluster, s->job));
     LEAT_TRY(leat_peers_new(s->cluster, &s->options.security, &s->peers));
-    s->done = leat_new_array(bool, leat_peers_count(s->peers) + 1);
     LEAT_TRY(leat_worker_new(s->job, s->task, &s->options, s->peers, &s->worker));
+    leat_peers_set_task(s->peers, leat_worker_task(s->worker));
+    s->done = leat_done_peers_new(s->peers, s->job, leat_worker_task(s->worker));
     s->service = leat_service_new(s->worker, s->peers, s->options.max_sessions);
     uint32_t transports;
     LEAT_TRY(choose_transports(&s->options, &transports));
@@ -277,26 +169,21 @@ leat_worker *leat_server_worker(const leat_server *s)
 leat_status leat_server_join(leat_server *s)
 {
     LEAT_CHECK(SERVER, s);
-    int64_t *silent_since = leat_new_array(int64_t, leat_peers_count(s->peers) + 1);
-    bool some_done;
+    leat_done_peers_wait(s->done);
     pthread_mutex_lock(&s->lock);
-    while (!s->stopping && (left(s, &some_done) || !some_done)) {
-        int64_t until = leat_now_ns() + INT64_C(1000000000) * PROBE_SECONDS;
-        if (!leat_cond_wait_until(&s->changed, &s->lock, until) && some_done)
-            probe(s, silent_since);
-    }
     while (s->stopping && !s->stopped)
         pthread_cond_wait(&s->changed, &s->lock);
     pthread_mutex_unlock(&s->lock);
-    free(silent_since);
     return NULL;
 }
 
-static void stop_parts(leat_server *s, int64_t grace_ms)
+/* How long peers may take to reply to Done, if the grace is shorter. */
+enum { SAY_SECONDS = 2 };
+
+static void stop_parts(leat_server *s, int64_t grace_ms, int64_t deadline)
 {
-    int64_t deadline = leat_now_ns() + grace_ms * 1000000;
     leat_status why = leat_error(UNAVAILABLE, "%s is stopping", leat_worker_task(s->worker));
-    while (grace_ms > 0 && leat_now_ns() < deadline && !leat_worker_idle(s->worker)) {
+    while (leat_now_ns() < deadline && !leat_worker_idle(s->worker)) {
         struct timespec t = {0, 5000000};
         nanosleep(&t, NULL);
     }
@@ -306,6 +193,7 @@ static void stop_parts(leat_server *s, int64_t grace_ms)
     leat_worker_stop(s->worker, why);
     leat_service_close_all(s->service);
     leat_status_free(why);
+    leat_done_peers_finish(s->done);
     if (s->listener)
         leat_listener_stop(s->listener, leat_now_ns() + INT64_C(2000000000));
     s->listener = NULL;
@@ -325,10 +213,16 @@ void leat_server_stop(leat_server *s, int64_t grace_ms)
     if (!first)
         return;
     delist(s);
-    if (s->listener)
-        say_done(s);
+    const int64_t now = leat_now_ns(), deadline = now + grace_ms * 1000000;
+    const int64_t last = now + INT64_C(1000000000) * SAY_SECONDS;
+    if (s->done)
+        leat_done_peers_stop(s->done);
+    if (s->listener) {
+        leat_peers_set_stopping(s->peers);
+        leat_done_peers_say(s->done, deadline > last ? deadline : last);
+    }
     if (s->worker && s->service)
-        stop_parts(s, grace_ms);
+        stop_parts(s, grace_ms, deadline);
     pthread_mutex_lock(&s->lock);
     s->stopped = true;
     pthread_cond_broadcast(&s->changed);
@@ -343,10 +237,10 @@ void leat_server_free(leat_server *s)
         return;
     leat_server_stop(s, 0);
     leat_service_free(s->service);
+    leat_done_peers_free(s->done);
     leat_peers_free(s->peers); /* Ends the calls that steps of the worker still wait for. */
     leat_worker_free(s->worker);
     leat_cluster_free(s->cluster);
-    free(s->done);
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->changed);
     leat_object_free(&s->object);

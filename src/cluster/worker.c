@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/admit.h"
 #include "cluster/messages/methods.h"
 #include "cluster/rpc_log.h"
 #include "cluster/worker_int.h"
@@ -292,6 +293,8 @@ static void create_session(leat_worker *w, leat_server_call *a, const leat_incom
 {
     Leat__CreateWorkerSessionRequest *q = NULL;
     leat_status s = LEAT_REQUEST(create_worker_session_request, in, &q);
+    if (!s && q->leat)
+        s = leat_peers_admit(w->peers, q->leat);
     if (!s) {
         const leat_worker_session_options o = {.isolate = q->isolate_session_state,
                                                .cluster = q->cluster_device_attributes,

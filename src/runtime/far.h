@@ -38,8 +38,11 @@ typedef struct leat_far_ops {
     /* Describes, for a message, the parts that have not ended; "" if all have. */
     void (*step_waits)(leat_far_step *x, char *out, size_t size);
     void (*step_free)(leat_far_step *x, bool failed); /* Called when all parts have ended. */
-    void (*close)(leat_far *f);                       /* Called when the session is closed. */
-    void (*free)(leat_far *f); /* Called when the last reference is released. */
+    /* leat_session_hold (on) and leat_session_let_go (off); off also when the session is closed. */
+    void (*hold)(leat_far *f, bool on);
+    const char *(*ending)(leat_far *f); /* leat_session_ending */
+    void (*close)(leat_far *f);         /* Called when the session is closed. */
+    void (*free)(leat_far *f);          /* Called when the last reference is released. */
 } leat_far_ops;
 
 /* The other tasks of a session. The session holds a reference, and so does its set of callables

@@ -365,6 +365,23 @@ void leat_session_close(leat_session *s)
     leat_object_free(&s->object);
 }
 
+void leat_session_hold(leat_session *s)
+{
+    if (s->far)
+        s->far->ops->hold(s->far, true);
+}
+
+void leat_session_let_go(leat_session *s)
+{
+    if (s->far)
+        s->far->ops->hold(s->far, false);
+}
+
+const char *leat_session_ending(leat_session *s)
+{
+    return s->far ? s->far->ops->ending(s->far) : NULL;
+}
+
 const char *const *leat_session_devices(const leat_session *s, int *count_out)
 {
     *count_out = 0;

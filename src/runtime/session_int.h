@@ -75,6 +75,13 @@ void leat_session_guard(leat_session *s, leat_cancellation *c, leat_step *step, 
 void leat_session_unguard(leat_session *s, leat_cancellation *c, leat_step_guard *g);
 /* The status of a run that was ended by closing its session. */
 leat_status leat_session_closed_error(void) LEAT_MUST_CHECK;
+/* Other tasks of the session that are about to end wait, as long as their grace allows, until
+ * leat_session_let_go is called or the session is closed, so that their variables can be saved.
+ * Only sessions whose master is in this process have such tasks. */
+void leat_session_hold(leat_session *s);
+void leat_session_let_go(leat_session *s);
+/* The name of a task that waits so; NULL: none. Valid as long as the session. */
+const char *leat_session_ending(leat_session *s);
 leat_status leat_feed_check(leat_out x, const leat_tensor *t) LEAT_MUST_CHECK;
 
 /* cancellation.c; c may be NULL. leat_cancellation_watch calls w->fn at once if c was cancelled

@@ -1,7 +1,9 @@
 /* hook.c -- parts that hooks share: the context of a run, timers, the global step. */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "core/alloc.h"
+#include "core/log.h"
 #include "train/hook_int.h"
 #include "train/session_manager.h"
 #include "train/train_int.h"
@@ -141,4 +143,13 @@ leat_status leat_read_step(leat_session *s, leat_out step, int64_t *value_out)
     *value_out = (int64_t)leat_tensor_at(t, 0);
     leat_tensor_unref(t);
     return NULL;
+}
+
+/* ---- Tasks that are about to end ---- */
+
+void leat_log_ending(const char *task, const char *path, int64_t step)
+{
+    if (task)
+        LEAT_LOG(WARNING, "%s is about to end: the model is saved first, as %s-%" PRId64, task,
+                 path, step);
 }

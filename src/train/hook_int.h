@@ -44,6 +44,10 @@ leat_status leat_read_step(leat_session *s, leat_out step, int64_t *value_out) L
 leat_status leat_writer_get(const char *dir, leat_summary_writer **out) LEAT_MUST_CHECK;
 leat_status leat_writer_put(leat_summary_writer *w) LEAT_MUST_CHECK; /* of NULL does nothing */
 
+/* Says that the model is saved because a task (leat_session_ending) is about to end; of NULL does
+ * nothing. */
+void leat_log_ending(const char *task, const char *path, int64_t step);
+
 /* Sets the saver of a checkpoint hook that was made without one; borrowed. */
 void leat_checkpoint_hook_use(leat_hook *h, leat_saver *saver);
 

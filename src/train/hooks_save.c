@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "core/strbuf.h"
 #include "graph/given.h"
+#include "runtime/session_int.h"
 #include "train/hook_int.h"
 
 /* ---- Checkpoints ---- */
@@ -55,7 +56,7 @@ static leat_status save(checkpoint_hook *p, leat_session *s, int64_t step, bool 
     return NULL;
 }
 
-/* The initial state is saved, too. */
+/* The initial state is saved, too. From now on tasks that are about to end wait for a save. */
 static leat_status checkpoint_session(leat_hook *h, leat_session *s, leat_coordinator *coord)
 {
     checkpoint_hook *p = (checkpoint_hook *)h;
@@ -70,6 +71,7 @@ static leat_status checkpoint_session(leat_hook *h, leat_session *s, leat_coordi
     LEAT_TRY(leat_summary_write_graph(p->writer, p->g, step));
     LEAT_TRY(save(p, s, step, &stop));
     leat_timer_mark(&p->timer, step, &secs, &steps);
+    leat_session_hold(s);
     return NULL;
 }
 
@@ -85,13 +87,17 @@ static leat_status checkpoint_after(leat_hook *h, leat_run_context *c)
     int64_t step = (int64_t)leat_tensor_at(leat_run_value(c, p->step), 0), steps;
     double secs;
     bool stop = false;
-    if (!leat_timer_due(&p->timer, step + 1))
+    const char *ending = leat_session_ending(c->session);
+    if (!ending && !leat_timer_due(&p->timer, step + 1))
         return NULL;
     LEAT_TRY(leat_read_step(c->session, p->step, &step));
-    if (!leat_timer_due(&p->timer, step))
+    if (!ending && !leat_timer_due(&p->timer, step))
         return NULL;
     leat_timer_mark(&p->timer, step, &secs, &steps);
+    leat_log_ending(ending, p->path, step);
     LEAT_TRY(save(p, c->session, step, &stop));
+    if (ending)
+        leat_session_let_go(c->session);
     if (stop)
         leat_run_request_stop(c);
     return NULL;

@@ -130,6 +130,7 @@ leat_status leat_monitored_open_with(leat_graph *g, const leat_monitored_options
         ms->maker.scaffold = *o->scaffold;
     ms->maker.max_wait_secs = leat_given_or(&o->given, "max_wait_secs", o->max_wait_secs, 7200);
     ms->maker.stop = o->stop;
+    ms->maker.discard_live = o->discard_live;
     ms->run.max_wait_secs = ms->maker.max_wait_secs;
     ms->run.stop_request = o->stop;
     ms->cancellation = leat_cancellation_new();

@@ -10,6 +10,7 @@ static leat_status create_once(leat_monitored *ms)
 {
     LEAT_TRY(ms->chief ? leat_session_prepare(&ms->maker, &ms->session)
                        : leat_session_wait(&ms->maker, &ms->session));
+    ms->maker.again = true;
     ms->coord = leat_coordinator_new();
     ms->run.session = ms->session;
     LEAT_TRY(leat_start_queue_runners(ms->g, ms->session, ms->coord));
@@ -26,8 +27,6 @@ leat_status leat_monitored_create(leat_monitored *ms)
     double began = leat_now(), nap = 0.01;
     for (;;) {
         leat_status e = create_once(ms);
-        /* The next session may find the model ready, on tasks that kept running. */
-        ms->maker.keep_live = true;
         if (!e)
             return NULL;
         leat_status_free(leat_monitored_drop(ms));

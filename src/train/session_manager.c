@@ -4,6 +4,7 @@
 #include "train/session_manager.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -191,35 +192,76 @@ static leat_status local_init(const wait *w, leat_session *s, char **why_not)
 
 /* ---- The chief ---- */
 
+static void log_kept(const leat_session_maker *m, int64_t step, int64_t saved)
+{
+    char at[40] = "";
+    if (step >= 0)
+        snprintf(at, sizeof(at), ", at step %" PRId64, step);
+    if (saved >= 0)
+        LEAT_LOG(INFO,
+                 "The model is there already%s, on tasks that kept running: it is kept, not "
+                 "restored from step %" PRId64,
+                 at, saved);
+    else if (m->again)
+        LEAT_LOG(INFO, "The model is there already%s, on tasks that kept running: it is kept", at);
+    else
+        LEAT_LOG(WARNING,
+                 "The model is there already%s, on tasks that kept running: it is kept, not "
+                 "initialised. To initialise it anew, start those tasks again, or set discard_live",
+                 at);
+}
+
+/* The number of variables that may be on tasks that kept running; 0: none, or they do not count. */
+static int may_be_live(const leat_session_maker *m)
+{
+    int n;
+    if (!m->config.target || !m->config.target[0] || (m->discard_live && !m->again) ||
+        !m->scaffold.ready_for_local_init_op.node)
+        return 0;
+    free(leat_global_variables(m->g, &n));
+    return n;
+}
+
+/* missing: from leat_session_ready. Some of n variables have values, which are lost now. */
+static void log_partly_there(const char *missing, int n)
+{
+    int without = 1;
+    for (const char *p = missing; (p = strstr(p, ", ")) != NULL; p += 2)
+        without++;
+    if (without < n)
+        LEAT_LOG(
+            WARNING,
+            "%d of %d variables have values, on tasks that kept running, the others have none, "
+            "and there is no checkpoint: all are initialised. %s",
+            n - without, n, missing);
+}
+
 /* Whether all variables have values already, on tasks that kept running, of a step that is not
- * before the checkpoint's: a restarted chief need not undo the other workers' steps. */
+ * before the checkpoint's: a chief that is started again need not undo the workers' steps. */
 static leat_status is_live(const wait *w, leat_session *s, const char *checkpoint, bool *live)
 {
-    const leat_scaffold *f = &w->m->scaffold;
-    int64_t step = 0, saved = leat_checkpoint_step(checkpoint);
+    int64_t step = -1, saved = leat_checkpoint_step(checkpoint);
     leat_out counter;
     char *missing = NULL;
     *live = false;
-    if (!f->ready_for_local_init_op.node || (!w->m->keep_live && saved < 0))
+    int n = may_be_live(w->m);
+    if (!n)
         return NULL;
-    LEAT_TRY(ready(w, s, f->ready_for_local_init_op, &missing));
-    *live = !missing;
-    free(missing);
-    if (!*live || saved < 0)
-        return NULL;
-    leat_status e = leat_hook_step(w->m->g, "SessionManager", &counter);
-    if (e) {
-        leat_status_free(e);
-        *live = w->m->keep_live;
+    LEAT_TRY(ready(w, s, w->m->scaffold.ready_for_local_init_op, &missing));
+    if (missing) {
+        if (!checkpoint)
+            log_partly_there(missing, n);
+        free(missing);
         return NULL;
     }
-    LEAT_TRY(leat_read_step(s, counter, &step));
-    *live = step >= saved;
+    leat_status e = leat_hook_step(w->m->g, "SessionManager", &counter);
+    if (!e)
+        LEAT_TRY(leat_read_step(s, counter, &step));
+    /* At step 0 a chief may have been lost between init_op and init_fn. */
+    *live = e || (step >= saved && !(step == 0 && w->m->scaffold.init_fn));
+    leat_status_free(e);
     if (*live)
-        LEAT_LOG(INFO,
-                 "The model is there already, at step %" PRId64
-                 ", on tasks that kept running: it is kept, not restored from step %" PRId64,
-                 step, saved);
+        log_kept(w->m, step, saved);
     return NULL;
 }
 

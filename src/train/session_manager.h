@@ -17,13 +17,15 @@ typedef struct leat_session_maker {
     const char *checkpoint_dir; /* NULL: nothing is restored */
     double max_wait_secs;
     leat_cancellation *stop; /* ends waits with CANCELLED; may be NULL */
-    /* If all variables have values, the model is used as it is, even if there is no checkpoint that
-     * shows that it is the same model. */
-    bool keep_live;
+    /* The chief's first session restores or initialises the model even if all variables have
+     * values, which it keeps otherwise. */
+    bool discard_live;
+    bool again; /* not the first session: the values are this program's own */
 } leat_session_maker;
 
-/* For the chief: opens a session, restores the newest checkpoint or else initialises, and runs the
- * local initialisation. Waits, up to max_wait_secs, for tasks that do not reply. */
+/* For the chief: opens a session, and runs the local initialisation. If not all variables have
+ * values, or their step is before that of the newest checkpoint, restores that, or else
+ * initialises. Waits, up to max_wait_secs, for tasks that do not reply. */
 leat_status leat_session_prepare(const leat_session_maker *m,
                                  leat_session **session_out) LEAT_MUST_CHECK;
 /* For other tasks: waits until the chief has made the model ready. */

@@ -11,6 +11,7 @@
 #include "core/strbuf.h"
 #include "graph/given.h"
 #include "graph/graph_int.h"
+#include "runtime/session_int.h"
 #include "train/hook_int.h"
 #include "train/session_manager.h"
 #include "train/sync_run.h"
@@ -31,6 +32,7 @@ struct leat_supervisor {
     leat_sync_run *sync;
     int64_t counted; /* the global step at the last count */
     double counted_at;
+    double save_at; /* when the next checkpoint is due */
 };
 
 /* ---- Opening ---- */
@@ -47,6 +49,7 @@ static void copy_options(leat_supervisor *sv, const leat_supervisor_options *o)
     const leat_given *given = &o->given;
     sv->maker.max_wait_secs = leat_given_or(given, "max_wait_secs", o->max_wait_secs, 7200);
     sv->maker.stop = o->stop;
+    sv->maker.discard_live = o->discard_live;
     sv->o.stop_grace_secs = leat_given_or(given, "stop_grace_secs", o->stop_grace_secs, 120);
     sv->o.save_model_secs = leat_given_or(given, "save_model_secs", o->save_model_secs, 600);
     sv->o.save_summaries_secs =
@@ -94,14 +97,26 @@ leat_status leat_supervisor_open_with(leat_graph *g, const leat_supervisor_optio
 
 /* ---- Services: each is called at an interval, in a thread of its own ---- */
 
+/* Called every SAVE_POLL_MS or more often: saves when a checkpoint is due, and when a task is about
+ * to end. */
+enum { SAVE_POLL_MS = 100 };
+
 static leat_status save_model(void *arg)
 {
     leat_supervisor *sv = arg;
     int64_t step = -1;
+    const char *ending = leat_session_ending(sv->session);
+    double now = leat_now();
+    if (!ending && now < sv->save_at)
+        return NULL;
+    sv->save_at = now + sv->o.save_model_secs;
     if (sv->step.node)
         LEAT_TRY(leat_read_step(sv->session, sv->step, &step));
+    leat_log_ending(ending, sv->path, step);
     LEAT_LOG(INFO, "Saving checkpoint to path %s", sv->path);
     LEAT_TRY(leat_saver_save(sv->maker.scaffold.saver, sv->session, sv->path, step, NULL));
+    if (ending)
+        leat_session_let_go(sv->session);
     return sv->writer ? leat_summary_write_mark(sv->writer, LEAT_SESSION_CHECKPOINT, sv->path,
                                                 step < 0 ? 0 : step)
                       : NULL;
@@ -148,10 +163,13 @@ static leat_status start_services(leat_supervisor *sv)
         LEAT_TRY(leat_coordinator_loop(sv->coord, "summaries", summaries_ms, save_summaries, sv));
     if (sv->o.save_summaries_secs > 0 && sv->step.node)
         LEAT_TRY(leat_coordinator_loop(sv->coord, "step counter", summaries_ms, count_steps, sv));
-    if (sv->o.save_model_secs > 0)
-        LEAT_TRY(leat_coordinator_loop(sv->coord, "checkpoints",
-                                       (int64_t)(sv->o.save_model_secs * 1000), save_model, sv));
-    return NULL;
+    if (sv->o.save_model_secs <= 0)
+        return NULL;
+    int64_t ms = (int64_t)(sv->o.save_model_secs * 1000);
+    leat_session_hold(sv->session);
+    sv->save_at = 0;
+    return leat_coordinator_loop(sv->coord, "checkpoints", ms < SAVE_POLL_MS ? ms : SAVE_POLL_MS,
+                                 save_model, sv);
 }
 
 /* ---- The session ---- */
@@ -175,7 +193,7 @@ static leat_status start(leat_supervisor *sv)
 {
     LEAT_TRY(sv->chief ? leat_session_prepare(&sv->maker, &sv->session)
                        : leat_session_wait(&sv->maker, &sv->session));
-    sv->maker.keep_live = true;
+    sv->maker.again = true;
     if (leat_sync_of(sv->g))
         LEAT_TRY(leat_sync_start(
             leat_sync_of(sv->g), sv->session, sv->coord,

@@ -148,6 +148,7 @@ static void begin(void)
         abort();
     if (leat_worker_new("worker", 0, &o, peers, &worker))
         abort();
+    leat_peers_set_task(peers, leat_worker_task(worker));
     service = leat_service_new(worker, peers, 8);
     leat_cluster_free(c);
 }
