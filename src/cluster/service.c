@@ -95,15 +95,17 @@ void leat_client_leave(leat_client *c)
     pthread_rwlock_unlock(&c->use);
 }
 
-/* Ends the steps under way, then closes the session. Takes the service's reference. */
+/* Ends the steps under way, then closes the session. Partial runs are freed after the write lock
+ * was taken: until then a PartialRunSetup that entered before may still add one, for which
+ * leat_session_close would wait. Takes the service's reference. */
 static void client_close(leat_client *c)
 {
     leat_session_end_steps(c->session);
-    leat_client_partials_free(c);
     pthread_rwlock_wrlock(&c->use);
     leat_session *session = c->session;
     c->session = NULL;
     pthread_rwlock_unlock(&c->use);
+    leat_client_partials_free(c);
     leat_client_callables_free(c);
     leat_session_close(session);
     leat_client_unref(c);

@@ -61,7 +61,7 @@ leat_status leat_client_run(leat_step_call *k, const leat_run_names *a, leat_ten
 
 void leat_service_run_step(leat_service *s, leat_server_call *a, const leat_incoming *in);
 void leat_service_partial_setup(leat_service *s, leat_server_call *a, const leat_incoming *in);
-leat_status leat_client_partial_run(leat_client *c, const char *handle, const leat_run_names *a,
+leat_status leat_client_partial_run(leat_step_call *k, const char *handle, const leat_run_names *a,
                                     leat_tensor **fetched) LEAT_MUST_CHECK;
 void leat_client_partials_free(leat_client *c);
 void leat_service_make_callable(leat_service *s, leat_server_call *a, const leat_incoming *in);

@@ -135,7 +135,7 @@ static leat_status run(leat_service *s, leat_step_call *call, const leat_run_ste
     if (!status) {
         status = leat_run_names_resolve(c, &names);
         if (!status && q->partial_run_handle && q->partial_run_handle[0])
-            status = leat_client_partial_run(c, q->partial_run_handle, &names, fetched);
+            status = leat_client_partial_run(call, q->partial_run_handle, &names, fetched);
         else if (!status)
             status = leat_client_run(call, &names, fetched, &metadata);
         leat_client_leave(c);
