@@ -64,15 +64,14 @@ void leat_service_partial_setup(leat_service *s, leat_server_call *a, const leat
     leat_client *c = NULL;
     leat_status status = LEAT_REQUEST(partial_run_setup_request, in, &q);
     if (!status)
-        status = leat_service_find(s, q->session_handle, &c);
+        status = leat_service_find(s, a, q->session_handle, &c);
     if (!status)
         status = leat_client_enter(c);
     if (!status) {
         status = setup(c, q, handle);
         leat_client_leave(c);
     }
-    if (c)
-        leat_client_unref(c);
+    leat_client_done(c);
     r.partial_run_handle = handle;
     leat_reply_message(a, status, &r);
     leat_proto_free(q);
@@ -201,15 +200,14 @@ void leat_service_make_callable(leat_service *s, leat_server_call *a, const leat
     leat_client *c = NULL;
     leat_status status = LEAT_REQUEST(make_callable_request, in, &q);
     if (!status)
-        status = leat_service_find(s, q->session_handle, &c);
+        status = leat_service_find(s, a, q->session_handle, &c);
     if (!status)
         status = leat_client_enter(c);
     if (!status) {
         status = make(c, q, &r.handle);
         leat_client_leave(c);
     }
-    if (c)
-        leat_client_unref(c);
+    leat_client_done(c);
     leat_reply_message(a, status, &r);
     leat_proto_free(q);
 }
@@ -220,14 +218,14 @@ void leat_service_release_callable(leat_service *s, leat_server_call *a, const l
     leat_client *c = NULL;
     leat_status status = LEAT_REQUEST(release_callable_request, in, &q);
     if (!status)
-        status = leat_service_find(s, q->session_handle, &c);
+        status = leat_service_find(s, a, q->session_handle, &c);
     if (!status) {
         pthread_mutex_lock(&c->lock);
         callable *k = leat_map_remove_n(&c->callables, &q->handle, sizeof(q->handle));
         pthread_mutex_unlock(&c->lock);
         if (k)
             callable_unref(k);
-        leat_client_unref(c);
+        leat_client_done(c);
     }
     leat_reply_message(a, status, NULL);
     leat_proto_free(q);
@@ -278,15 +276,14 @@ void leat_service_run_callable(leat_service *s, leat_server_call *a, const leat_
     leat_client *c = NULL;
     leat_status status = leat_run_callable_request_decode(in, &q);
     if (!status)
-        status = leat_service_find(s, q.session_handle ? q.session_handle : "", &c);
+        status = leat_service_find(s, a, q.session_handle ? q.session_handle : "", &c);
     if (!status)
         status = leat_client_enter(c);
     if (!status) {
         status = find_and_run(c, &call, &q, &o);
         leat_client_leave(c);
     }
-    if (c)
-        leat_client_unref(c);
+    leat_client_done(c);
     leat_server_call_reply(a, status, &o);
     leat_step_call_release(&call);
     leat_run_callable_request_release(&q);
