@@ -42,6 +42,13 @@ void leat_exchange_close(leat_exchange *x);
  * which is borrowed. drop_all does the same for every step. */
 void leat_exchange_drop(leat_exchanges *all, int64_t step, leat_status why);
 void leat_exchange_drop_all(leat_exchanges *all, leat_status why);
+/* To be called when the step is over in this process and the exchange waits for CleanupGraph: it
+ * belongs to that session from then on, by whose number leat_exchange_drop_session drops it. */
+void leat_exchange_keep(leat_exchange *x, uint64_t session);
+void leat_exchange_drop_session(leat_exchanges *all, uint64_t session, leat_status why);
+/* Drops the steps of which another task waits for a tensor for longer than limit_ns: its RecvTensor
+ * or RecvTensors call ends with DEADLINE_EXCEEDED, which names what it waited for. */
+void leat_exchange_end_old_waits(leat_exchanges *all, int64_t limit_ns);
 
 struct leat_rpc_log *
 leat_exchanges_log(leat_exchanges *all); /* The log of received tensors (rpc_log.h). */

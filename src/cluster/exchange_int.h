@@ -1,5 +1,5 @@
-/* exchange_int.h -- exchanges from the inside: exchange.c keeps and serves them, exchange_fetch.c
- * requests tensors from other processes. */
+/* exchange_int.h -- exchanges from the inside: exchange.c keeps them, exchange_serve.c serves other
+ * processes, exchange_fetch.c requests tensors from them. */
 #ifndef LEAT_CLUSTER_EXCHANGE_INT_H
 #define LEAT_CLUSTER_EXCHANGE_INT_H
 
@@ -16,8 +16,10 @@ struct leat_exchange {
     leat_rendezvous *table; /* Where senders and receivers of this process meet. */
     pthread_mutex_t lock;   /* Guards what follows; held while calls are started and cancelled. */
     struct leat_recv_call *recv_calls;
+    struct leat_serving *servings; /* Calls of other processes that wait; linked by next, prev. */
     bool dropped;
     atomic_bool claimed; /* The step runs in this process. */
+    _Atomic uint64_t session; /* Set by leat_exchange_keep; 0 before. */
     /* Tensors that other processes have not fetched, plus 1 until leat_exchange_close. */
     atomic_int kept;
     char **texts; /* The keys of leat_exchange_put and _take, and of served requests. */
@@ -46,6 +48,16 @@ typedef struct leat_recv_call {
     leat_recv_fn fn;              /* RecvTensor only: called with the tensor. */
     void *arg;
 } leat_recv_call;
+
+/* Returns the device of this process whose name, followed by ';', begins the text, or NULL if the
+ * device belongs to another process. */
+const leat_device *leat_exchange_own_device(const leat_exchanges *all, const char *text);
+/* Takes the text, which then lives as long as the exchange. Called with its lock held. */
+void leat_exchange_keep_text(leat_exchange *x, char *text);
+
+/* exchange_serve.c: true if a call of another process waits since a time before begin_ns; writes who
+ * waits for what to out. */
+bool leat_exchange_old_wait(leat_exchange *x, int64_t begin_ns, char *out, size_t size);
 
 /* exchange_fetch.c */
 void leat_exchange_fetch_one(leat_exchange *x, leat_peer *peer, const char *key, leat_recv_fn fn,

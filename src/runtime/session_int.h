@@ -75,6 +75,8 @@ void leat_session_guard(leat_session *s, leat_cancellation *c, leat_step *step, 
 void leat_session_unguard(leat_session *s, leat_cancellation *c, leat_step_guard *g);
 /* The status of a run that was ended by closing its session. */
 leat_status leat_session_closed_error(void) LEAT_MUST_CHECK;
+/* Fails a partial run of a session in this process. Takes why. */
+void leat_partial_end(leat_partial *p, leat_status why);
 leat_status leat_feed_check(leat_out x, const leat_tensor *t) LEAT_MUST_CHECK;
 
 /* cancellation.c; c may be NULL. leat_cancellation_watch calls w->fn at once if c was cancelled
