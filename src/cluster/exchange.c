@@ -47,7 +47,9 @@ static void x_recv(leat_rendezvous *r, const leat_rendezvous_key *key, leat_recv
 
 static void x_expect(leat_rendezvous *r, leat_rendezvous_group *g)
 {
-    leat_exchange_fetch_group((leat_exchange *)r, g);
+    leat_exchange *x = (leat_exchange *)r;
+    if (!x->pusher || leat_peers_find(x->all->peers, g->task) != x->pusher)
+        leat_exchange_fetch_group(x, g);
 }
 
 /* The table is aborted with the cause s before the calls are cancelled, because a cancelled call
@@ -65,6 +67,7 @@ static void x_abort(leat_rendezvous *r, leat_status s)
         if (a->call)
             leat_call_cancel(a->call);
     pthread_mutex_unlock(&x->lock);
+    leat_exchange_reply_pushed(x, true);
     leat_exchange_unref(x);
 }
 

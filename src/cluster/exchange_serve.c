@@ -1,5 +1,5 @@
-/* exchange_serve.c -- RecvTensor and RecvTensors of other processes: their calls wait in the exchange
- * of the step until the tensors are there. */
+/* exchange_serve.c -- waits in the exchange of a step until tensors are there that other processes
+ * get: by the reply to their call of RecvTensor or RecvTensors, or by SendTensors. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +9,17 @@
 #include "cluster/exchange_int.h"
 #include "cluster/messages/messages.h"
 #include "core/alloc.h"
+#include "runtime/step.h"
 
-/* A RecvTensor or RecvTensors call of another process that waits for tensors of a step. */
+/* A call of another process that waits for tensors of a step, or a push that waits for them. */
 typedef struct leat_serving {
-    leat_server_call *call; /* Lives while the leat_serving is in x->servings. */
+    /* A RecvTensor or RecvTensors call; lives while the leat_serving is in x->servings. NULL: the
+     * tensors are pushed, with the arguments of leat_exchange_push. */
+    leat_server_call *call;
+    leat_peer *peer;
+    leat_rendezvous_group *group; /* A reference. */
+    leat_step *step;
+    const atomic_bool *over;
     struct leat_serving *next, *prev;
     int64_t begin_ns; /* When the call came (CLOCK_MONOTONIC). */
     leat_exchange *x; /* A reference. */
@@ -74,10 +81,8 @@ static leat_status check_size(const serving *s, const leat_outgoing *o)
                       leat_server_call_peer(s->call));
 }
 
-static void serving_end(serving *s)
+static void reply(serving *s)
 {
-    if (atomic_fetch_sub(&s->left, 1) != 1)
-        return;
     leat_outgoing o = {0};
     leat_status status = s->status;
     pthread_mutex_lock(&s->x->lock);
@@ -95,8 +100,43 @@ static void serving_end(serving *s)
     for (int i = 0; i < s->n && !status; i++)
         leat_exchange_close(s->x);               /* Decrements x->kept for tensor i. */
     leat_server_call_reply(s->call, status, &o); /* From here on x->all may be freed. */
+}
+
+/* If s->status is set, the step has failed, and may have ended. Else the part of the step is
+ * running that has made the last tensor. */
+static void push(serving *s)
+{
+    leat_outgoing o = {0};
+    leat_status status = NULL;
+    if (s->status) {
+        leat_status_free(s->status);
+        return;
+    }
+    leat_send_tensors_request_encode(&o, &(leat_send_tensors_request){.step_id = s->x->step});
+    for (int i = 0; i < s->n && !status; i++)
+        status = leat_send_tensors_request_add(&o, s->v[i].key.text, s->v[i].tensor);
+    if (status) {
+        leat_outgoing_release(&o);
+        leat_step_fail(s->step, status);
+        return;
+    }
+    for (int i = 0; i < s->n; i++)
+        leat_exchange_close(s->x);
+    leat_exchange_push_now(s->x, s->peer, &o, s->step, s->over);
+}
+
+static void serving_end(serving *s)
+{
+    if (atomic_fetch_sub(&s->left, 1) != 1)
+        return;
+    if (s->call)
+        reply(s);
+    else
+        push(s);
     for (int i = 0; i < s->n; i++)
         leat_tensor_unref(s->v[i].tensor);
+    if (s->group)
+        leat_rendezvous_group_unref(s->group);
     leat_exchange_unref(s->x);
     pthread_mutex_destroy(&s->lock);
     free(s);
@@ -112,8 +152,8 @@ bool leat_exchange_old_wait(leat_exchange *x, int64_t begin_ns, char *out, size_
         int i = 0;
         while (i < s->n - 1 && atomic_load(&s->v[i].came))
             i++;
-        snprintf(out, size, "%s waits for tensor %s of step %" PRId64, leat_server_call_peer(s->call),
-                 s->v[i].key.text, x->step);
+        snprintf(out, size, "%s waits for tensor %s of step %" PRId64,
+                 leat_server_call_peer(s->call), s->v[i].key.text, x->step);
     }
     pthread_mutex_unlock(&x->lock);
     return s != NULL;
@@ -133,10 +173,7 @@ static void came(void *arg, leat_status status, leat_tensor *t, bool dead)
     serving_end(a->s);
 }
 
-/* Called when the connection to the calling task broke or the call was cancelled: the step cannot
- * succeed any more. If the step runs in this process, its master cancels it with an error that
- * names the cause, so this function does nothing. */
-static void caller_gone(void *arg)
+void leat_exchange_caller_gone(void *arg)
 {
     leat_exchange *x = arg;
     if (atomic_load(&x->claimed))
@@ -169,18 +206,53 @@ static leat_status check_key(const leat_exchanges *all, const char *key)
     return NULL;
 }
 
+/* Takes a reference to x. The keys are still to be filled in. */
+static serving *serving_new(leat_exchange *x, int n)
+{
+    serving *s = leat_xcalloc(1, sizeof(*s) + sizeof(s->v[0]) * (size_t)n);
+    s->x = x;
+    s->n = n;
+    atomic_init(&s->left, n + 1);
+    pthread_mutex_init(&s->lock, NULL);
+    for (int i = 0; i < n; i++)
+        s->v[i].s = s;
+    return s;
+}
+
+/* Frees s when all tensors have come. */
+static void await_all(serving *s)
+{
+    leat_rendezvous *table = s->x->table;
+    for (int i = 0; i < s->n; i++)
+        table->ops->recv(table, &s->v[i].key, came, &s->v[i]);
+    serving_end(s);
+}
+
+void leat_exchange_push(leat_exchange *x, leat_peer *peer, leat_rendezvous_group *g,
+                        leat_step *step, const atomic_bool *over)
+{
+    atomic_fetch_add(&x->refs, 1);
+    atomic_fetch_add(&g->refs, 1);
+    serving *s = serving_new(x, g->n);
+    s->peer = peer;
+    s->group = g;
+    s->step = step;
+    s->over = over;
+    for (int i = 0; i < g->n; i++)
+        s->v[i].key = g->keys[i];
+    await_all(s);
+}
+
 static void serve(leat_exchanges *all, leat_server_call *a, int64_t step, char **keys, int n,
                   bool many)
 {
     leat_exchange *x = leat_exchange_get(all, step);
-    serving *s = leat_xcalloc(1, sizeof(*s) + sizeof(s->v[0]) * (size_t)n);
-    *s = (serving){.call = a, .x = x, .many = many, .n = n, .begin_ns = leat_now_ns()};
-    atomic_init(&s->left, n + 1);
-    pthread_mutex_init(&s->lock, NULL);
-    for (int i = 0; i < n; i++) {
-        s->v[i].s = s;
+    serving *s = serving_new(x, n);
+    s->call = a;
+    s->many = many;
+    s->begin_ns = leat_now_ns();
+    for (int i = 0; i < n; i++)
         s->v[i].key = leat_rendezvous_key_of(keys[i]);
-    }
     pthread_mutex_lock(&x->lock);
     for (int i = 0; i < n; i++)
         leat_exchange_keep_text(x, keys[i]);
@@ -189,11 +261,9 @@ static void serve(leat_exchanges *all, leat_server_call *a, int64_t step, char *
         s->next->prev = s;
     x->servings = s;
     pthread_mutex_unlock(&x->lock);
-    if (!leat_server_call_on_cancel(a, caller_gone, x))
-        caller_gone(x);
-    for (int i = 0; i < n; i++)
-        x->table->ops->recv(x->table, &s->v[i].key, came, &s->v[i]);
-    serving_end(s);
+    if (!leat_server_call_on_cancel(a, leat_exchange_caller_gone, x))
+        leat_exchange_caller_gone(x);
+    await_all(s);
 }
 
 static leat_status check_request(const leat_exchanges *all, const leat_names *keys, bool many)

@@ -401,12 +401,18 @@ static void recv_tensors(leat_worker *w, leat_server_call *a, const leat_incomin
     leat_exchange_serve_many(w->exchanges, a, in);
 }
 
+static void send_tensors(leat_worker *w, leat_server_call *a, const leat_incoming *in)
+{
+    leat_exchange_take_pushed(w->exchanges, a, in);
+}
+
 static const struct {
     const char *method;
     void (*serve)(leat_worker *w, leat_server_call *a, const leat_incoming *in);
 } methods[] = {
     {LEAT_METHOD_RUN_GRAPH, leat_worker_run_graph},
     {LEAT_METHOD_RECV_TENSORS, recv_tensors},
+    {LEAT_METHOD_SEND_TENSORS, send_tensors},
     {LEAT_METHOD_RECV_TENSOR, recv_tensor},
     {LEAT_METHOD_CLEANUP_GRAPH, cleanup_graph},
     {LEAT_METHOD_GET_STATUS, get_status},

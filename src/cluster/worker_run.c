@@ -143,6 +143,7 @@ static void run_ended(void *arg)
     if (r->next)
         r->next->prev = r->prev;
     pthread_mutex_unlock(&w->lock);
+    leat_exchange_reply_pushed(r->exchange, s != NULL);
     if (!kept)
         leat_exchange_close(r->exchange);
     answer(r, s); /* After the reply, the function master_gone does not run any more. */
@@ -172,6 +173,8 @@ static leat_status prepare(leat_running *r)
     /* A Leat master is found by its incarnation, another one by its connection. */
     leat_usage_begin(&r->graph->session->usage, q->leat ? NULL : leat_server_call_peer(r->call));
     r->exchange = leat_exchange_get(w->exchanges, q->step_id);
+    if (q->leat_sender)
+        LEAT_TRY(leat_exchange_expect_pushes(r->exchange, q->leat_sender));
     for (int i = 0; i < q->send.n; i++)
         LEAT_TRY(leat_exchange_put(r->exchange, q->send.name[i], q->send.tensor[i]));
     if (q->record_timeline)
