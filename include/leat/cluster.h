@@ -83,8 +83,16 @@ typedef struct leat_server_options {
     /* Limit of a message in bytes; default: 2 GB for messages of TensorFlow's tasks, 1 TB for those
      * of Leat's, which are sent in parts. */
     int64_t max_message;
-    int max_sessions; /* how many may be open at the same time; default 1,000 */
-    int max_calls; /* how many calls may be running or waiting at the same time; default 10,000 */
+    /* How many may be at the same time: sessions of clients (default 1,000; at the limit, the
+     * oldest one whose client has gone is closed), sessions that masters elsewhere have on this task
+     * (10,000), graphs that they have registered (100,000), calls that run or wait (10,000). */
+    int max_sessions, max_worker_sessions, max_graphs, max_calls;
+    /* A session is closed that had no call for this many seconds, and whose client or master has
+     * gone: its connection is closed for as long. Default 3,600; negative: never. */
+    double session_idle_secs;
+    /* A call of another task, to run a step or to receive a tensor, that is under way for this many
+     * seconds ends with DEADLINE_EXCEEDED. Default 604,800, a week; negative: never. */
+    double max_call_secs;
     /* Which transports may be used between Leat's tasks, "grpc,socket,shm,local"; NULL: all. gRPC
      * always is, and alone with tasks that are not Leat's. */
     const char *transports;

@@ -1,5 +1,6 @@
 /* server.c -- leat server: runs one task of a cluster, until its job is done or it gets SIGTERM or
  * SIGINT. */
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,8 +13,37 @@
 typedef struct server_args {
     cli_cluster_args cluster;
     const char *devices, *intra, *inter, *grace, *transports, *data_port, *file_root, *read_root;
+    const char *sessions, *worker_sessions, *graphs, *calls, *idle, *call;
     long long n_intra, n_inter, grace_s, data_port_n;
+    /* 0: the default; of the last two -1 is no limit. */
+    long long max_sessions, max_worker_sessions, max_graphs, max_calls, idle_s, call_s;
 } server_args;
+
+static bool read_limit(const char *name, const char *text, long long *out)
+{
+    return !text || (cli_number("server", name, text, 1, out) &&
+                     (*out <= INT_MAX || cli_bad_use("server", "--%s %s: too large", name, text) == 0));
+}
+
+/* A time limit, of which 0 means none. */
+static bool read_seconds(const char *name, const char *text, long long *out)
+{
+    if (text && !cli_number("server", name, text, 0, out))
+        return false;
+    if (text && *out == 0)
+        *out = -1;
+    return true;
+}
+
+static bool read_limits(server_args *a)
+{
+    return read_limit("max_sessions", a->sessions, &a->max_sessions) &&
+           read_limit("max_worker_sessions", a->worker_sessions, &a->max_worker_sessions) &&
+           read_limit("max_graphs", a->graphs, &a->max_graphs) &&
+           read_limit("max_calls", a->calls, &a->max_calls) &&
+           read_seconds("session_idle_secs", a->idle, &a->idle_s) &&
+           read_seconds("max_call_secs", a->call, &a->call_s);
+}
 
 static bool read_args(int argc, char **argv, server_args *a)
 {
@@ -25,6 +55,12 @@ static bool read_args(int argc, char **argv, server_args *a)
                                   {.name = "grace", .value = &a->grace},
                                   {.name = "transports", .value = &a->transports},
                                   {.name = "data_port", .value = &a->data_port},
+                                  {.name = "max_sessions", .value = &a->sessions},
+                                  {.name = "max_worker_sessions", .value = &a->worker_sessions},
+                                  {.name = "max_graphs", .value = &a->graphs},
+                                  {.name = "max_calls", .value = &a->calls},
+                                  {.name = "session_idle_secs", .value = &a->idle},
+                                  {.name = "max_call_secs", .value = &a->call},
                                   {.name = "file_root", .value = &a->file_root},
                                   {.name = "read_root", .value = &a->read_root},
                                   {0}};
@@ -32,7 +68,7 @@ static bool read_args(int argc, char **argv, server_args *a)
     if (ok && rest.n)
         ok = cli_bad_use("server", "%s: takes no arguments", rest.v[0]) == 0;
     cli_values_free(&rest);
-    return ok && cli_devices_ok("server", a->devices) &&
+    return ok && cli_devices_ok("server", a->devices) && read_limits(a) &&
            (!a->intra || cli_number("server", "intra_op_threads", a->intra, 0, &a->n_intra)) &&
            (!a->inter || cli_number("server", "inter_op_threads", a->inter, 0, &a->n_inter)) &&
            (!a->grace || cli_number("server", "grace", a->grace, 0, &a->grace_s)) &&
@@ -138,6 +174,12 @@ static int run(int argc, char **argv)
         o.inter_op_threads = (int)a.n_inter;
         o.transports = a.transports;
         o.data_port = (int)a.data_port_n;
+        o.max_sessions = (int)a.max_sessions;
+        o.max_worker_sessions = (int)a.max_worker_sessions;
+        o.max_graphs = (int)a.max_graphs;
+        o.max_calls = (int)a.max_calls;
+        o.session_idle_secs = (double)a.idle_s;
+        o.max_call_secs = (double)a.call_s;
         code = cli_finish("server", serve(c, job, task, &o, a.grace_s * 1000));
     }
     leat_cluster_free(c);
@@ -162,6 +204,13 @@ const cli_command cli_server = {
         "  --grace S            seconds (10)\n"
         "  --transports LIST    ways to and from other Leat tasks (grpc,socket,shm,local)\n"
         "  --data_port N        port of transport socket (any)\n"
+        "  --max_sessions N, --max_worker_sessions N, --max_graphs N, --max_calls N\n"
+        "                       at the same time: sessions of clients (1000), of masters elsewhere\n"
+        "                       (10000), graphs that those registered (100000), calls (10000)\n"
+        "  --session_idle_secs S  a session whose client or master has gone is closed after this\n"
+        "                       time without a call (3600; 0: never)\n"
+        "  --max_call_secs S    a call of another task for a step or a tensor ends after this time\n"
+        "                       (604800, a week; 0: never)\n"
         "  --file_root DIR,...  graphs may read and write files only below these directories,\n"
         "  --read_root DIR,...  and read those below these (any, as this process's "
         "user)\n" CLI_SECURITY_USAGE,

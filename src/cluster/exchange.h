@@ -4,7 +4,8 @@
  * 1. A sender keeps a tensor until its receiver calls RecvTensor for it, or, between Leat tasks,
  *    RecvTensors for several tensors at once. The call may come before the step has begun in this
  *    process. Between devices of one process a tensor is handed over without a call, even if the
- *    devices belong to different tasks.
+ *    devices belong to different tasks. A Leat master knows which tensors of its own process the
+ *    other Leat processes of the step need, and sends these by SendTensors without being asked.
  * 2. An exchange is made by the first RunGraph, RecvTensor or RecvTensors call with the step's id,
  *    or by the master's step in this process. It is found by that id until it is dropped, when the
  *    step is over in this process. Receivers that still wait then get an error.
@@ -12,12 +13,15 @@
 #ifndef LEAT_CLUSTER_EXCHANGE_H
 #define LEAT_CLUSTER_EXCHANGE_H
 
+#include <stdatomic.h>
+
 #include "cluster/peers.h"
 #include "runtime/device.h"
 #include "runtime/rendezvous.h"
 
 typedef struct leat_exchange leat_exchange;
 typedef struct leat_exchanges leat_exchanges; /* The exchanges of one process. */
+struct leat_step;
 
 /* Borrows all arguments. Error messages call the process by the name `task`. devices has all
  * devices that the process serves. */
@@ -42,6 +46,30 @@ void leat_exchange_close(leat_exchange *x);
  * which is borrowed. drop_all does the same for every step. */
 void leat_exchange_drop(leat_exchanges *all, int64_t step, leat_status why);
 void leat_exchange_drop_all(leat_exchanges *all, leat_status why);
+/* To be called when the step is over in this process and the exchange waits for CleanupGraph: it
+ * belongs to that session from then on, by whose number leat_exchange_drop_session drops it. */
+void leat_exchange_keep(leat_exchange *x, uint64_t session);
+void leat_exchange_drop_session(leat_exchanges *all, uint64_t session, leat_status why);
+/* Drops the steps of which another task waits for a tensor for longer than limit_ns: its RecvTensor
+ * or RecvTensors call ends with DEADLINE_EXCEEDED, which names what it waited for. */
+void leat_exchange_end_old_waits(leat_exchanges *all, int64_t limit_ns);
+
+/* For the step's master: sends the tensors of the group, which this process makes, to a Leat
+ * process by one SendTensors call, as soon as all are there. Until the reply the call counts as a
+ * part of the step. Shares g. The peer has to know of it by leat_exchange_expect_pushes. *over
+ * becomes true when the peer's part of the step has ended, by leat_exchange_end_pushes: a peer that
+ * has found that it does not need a tensor may end before. */
+void leat_exchange_push(leat_exchange *x, leat_peer *peer, leat_rendezvous_group *g,
+                        struct leat_step *step, const atomic_bool *over);
+/* Sets *over, and cancels the calls of leat_exchange_push with it. */
+void leat_exchange_end_pushes(leat_exchange *x, atomic_bool *over);
+/* For the other processes, before the step is started: tensors of the process that serves the task
+ * `sender` are not requested; they come by SendTensors. */
+leat_status leat_exchange_expect_pushes(leat_exchange *x, const char *sender) LEAT_MUST_CHECK;
+/* Replies to the SendTensors calls of the step. To be called when the step has ended in this
+ * process (failed: with CANCELLED), before the reply to RunGraph, so that both replies are sent at
+ * once. */
+void leat_exchange_reply_pushed(leat_exchange *x, bool failed);
 
 struct leat_rpc_log *
 leat_exchanges_log(leat_exchanges *all); /* The log of received tensors (rpc_log.h). */
@@ -50,5 +78,7 @@ leat_exchanges_log(leat_exchanges *all); /* The log of received tensors (rpc_log
  * maybe after the handler has returned. */
 void leat_exchange_serve(leat_exchanges *all, leat_server_call *a, const leat_incoming *in);
 void leat_exchange_serve_many(leat_exchanges *all, leat_server_call *a, const leat_incoming *in);
+/* Handler of SendTensors. The reply is sent when the step has ended in this process. */
+void leat_exchange_take_pushed(leat_exchanges *all, leat_server_call *a, const leat_incoming *in);
 
 #endif

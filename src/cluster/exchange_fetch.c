@@ -9,7 +9,7 @@
 #include "core/alloc.h"
 #include "core/later.h"
 
-static leat_recv_call *recv_call_new(leat_exchange *x)
+leat_recv_call *leat_recv_call_new(leat_exchange *x)
 {
     leat_recv_call *a = leat_new(leat_recv_call);
     a->x = x;
@@ -33,7 +33,7 @@ static void log_tensor(const leat_recv_call *a, const char *key, const leat_tens
     leat_rpc_log_add(&a->x->all->log, a->x->step, key, (int64_t)leat_tensor_bytes(t), start, end);
 }
 
-static void recv_call_free(leat_recv_call *a)
+void leat_recv_call_free(leat_recv_call *a)
 {
     if (a->group)
         leat_rendezvous_group_unref(a->group);
@@ -42,8 +42,7 @@ static void recv_call_free(leat_recv_call *a)
     free(a);
 }
 
-/* Takes the call off the exchange's list, so that x_abort does not cancel it any more. */
-static void delist(leat_recv_call *a)
+void leat_recv_call_delist(leat_recv_call *a)
 {
     leat_exchange *x = a->x;
     pthread_mutex_lock(&x->lock);
@@ -57,14 +56,14 @@ static void delist(leat_recv_call *a)
     pthread_mutex_unlock(&x->lock);
 }
 
-/* Makes the call unless the exchange was dropped. The lock is held while the call is made, so that
- * x_abort, which sets `dropped` under the same lock, cancels every call that was made. */
-static void call(leat_recv_call *a, leat_peer *peer, const char *method, leat_outgoing *o,
-                 leat_reply_fn fn)
+/* The lock is held while the call is made, so that x_abort, which sets `dropped` under the same
+ * lock, cancels every call that was made. */
+void leat_recv_call_make(leat_recv_call *a, leat_peer *peer, const char *method, leat_outgoing *o,
+                         leat_reply_fn fn)
 {
     leat_exchange *x = a->x;
     pthread_mutex_lock(&x->lock);
-    bool dropped = x->dropped;
+    bool dropped = x->dropped || (a->over && atomic_load(a->over));
     a->next = x->recv_calls;
     if (a->next)
         a->next->prev = a;
@@ -78,9 +77,7 @@ static void call(leat_recv_call *a, leat_peer *peer, const char *method, leat_ou
     }
 }
 
-/* Adds the name of the task that sent the error to its message, unless the message has the name.
- * device: the name of that task or of one of its devices. */
-static leat_status from_task(leat_status s, const char *device)
+leat_status leat_error_from_task(leat_status s, const char *device)
 {
     const char *end = strstr(device, "/device:");
     int n = end ? (int)(end - device) : (int)strlen(device);
@@ -98,7 +95,7 @@ static void one_came(void *arg, leat_status s, const leat_incoming *in)
     leat_recv_call *a = arg;
     leat_recv_tensor_response r = {0};
     leat_tensor *t = NULL;
-    delist(a);
+    leat_recv_call_delist(a);
     if (!s)
         s = leat_recv_tensor_response_decode(in, &r);
     if (!s && !r.is_dead) {
@@ -109,22 +106,22 @@ static void one_came(void *arg, leat_status s, const leat_incoming *in)
     bool dead = r.is_dead;
     leat_recv_tensor_response_release(&r);
     leat_later_jobs_begin();
-    a->fn(a->arg, from_task(s, a->key), t, dead);
-    recv_call_free(a);
+    a->fn(a->arg, leat_error_from_task(s, a->key), t, dead);
+    leat_recv_call_free(a);
     leat_later_jobs_end();
 }
 
 void leat_exchange_fetch_one(leat_exchange *x, leat_peer *peer, const char *key, leat_recv_fn fn,
                              void *arg)
 {
-    leat_recv_call *a = recv_call_new(x);
+    leat_recv_call *a = leat_recv_call_new(x);
     a->fn = fn;
     a->arg = arg;
     a->key = leat_xstrdup(key);
     leat_outgoing o = {0};
     leat_recv_tensor_request_encode(&o, &(leat_recv_tensor_request){.step_id = x->step});
     leat_recv_tensor_request_add_key(&o, key);
-    call(a, peer, LEAT_METHOD_RECV_TENSOR, &o, one_came);
+    leat_recv_call_make(a, peer, LEAT_METHOD_RECV_TENSOR, &o, one_came);
 }
 
 /* ---- A group ---- */
@@ -157,20 +154,20 @@ static void group_came(void *arg, leat_status s, const leat_incoming *in)
 {
     leat_recv_call *a = arg;
     leat_later_jobs_begin();
-    delist(a);
+    leat_recv_call_delist(a);
     if (!s)
         s = hand_out(a, in);
-    s = from_task(s, a->group->task);
+    s = leat_error_from_task(s, a->group->task);
     if (s)
         a->x->table->ops->abort(a->x->table, s);
     leat_status_free(s);
-    recv_call_free(a);
+    leat_recv_call_free(a);
     leat_later_jobs_end();
 }
 
 void leat_exchange_fetch_group(leat_exchange *x, leat_rendezvous_group *g)
 {
-    leat_recv_call *a = recv_call_new(x);
+    leat_recv_call *a = leat_recv_call_new(x);
     a->group = g;
     atomic_fetch_add(&g->refs, 1);
     leat_peer *peer = leat_peers_find(x->all->peers, g->task);
@@ -179,12 +176,12 @@ void leat_exchange_fetch_group(leat_exchange *x, leat_rendezvous_group *g)
     for (int i = 0; i < g->n; i++)
         leat_recv_tensor_request_add_key(&o, g->keys[i].text);
     if (peer) {
-        call(a, peer, LEAT_METHOD_RECV_TENSORS, &o, group_came);
+        leat_recv_call_make(a, peer, LEAT_METHOD_RECV_TENSORS, &o, group_came);
         return;
     }
     leat_status s = leat_error(INVALID_ARGUMENT, "This cluster has no task %s", g->task);
     x->table->ops->abort(x->table, s);
     leat_status_free(s);
     leat_outgoing_release(&o);
-    recv_call_free(a);
+    leat_recv_call_free(a);
 }

@@ -1,5 +1,6 @@
-/* exchange_int.h -- exchanges from the inside: exchange.c keeps and serves them, exchange_fetch.c
- * requests tensors from other processes. */
+/* exchange_int.h -- exchanges from the inside: exchange.c keeps them, exchange_serve.c serves other
+ * processes, exchange_fetch.c requests tensors from them, exchange_push.c sends and receives
+ * tensors that are not requested. */
 #ifndef LEAT_CLUSTER_EXCHANGE_INT_H
 #define LEAT_CLUSTER_EXCHANGE_INT_H
 
@@ -16,8 +17,15 @@ struct leat_exchange {
     leat_rendezvous *table; /* Where senders and receivers of this process meet. */
     pthread_mutex_t lock;   /* Guards what follows; held while calls are started and cancelled. */
     struct leat_recv_call *recv_calls;
+    struct leat_serving *servings; /* Calls of other processes that wait; linked by next, prev. */
+    struct leat_pushed *pushed;    /* SendTensors calls of other processes without a reply. */
+    bool pushed_over;              /* SendTensors is replied to at once. */
     bool dropped;
     atomic_bool claimed; /* The step runs in this process. */
+    /* The step's master if it sends its tensors by SendTensors, else NULL. Set before the step is
+     * started in this process. */
+    const leat_peer *pusher;
+    _Atomic uint64_t session; /* Set by leat_exchange_keep; 0 before. */
     /* Tensors that other processes have not fetched, plus 1 until leat_exchange_close. */
     atomic_int kept;
     char **texts; /* The keys of leat_exchange_put and _take, and of served requests. */
@@ -35,7 +43,7 @@ struct leat_exchanges {
     struct leat_map *by_step; /* The step's id (int64_t) -> leat_exchange. */
 };
 
-/* A RecvTensor or RecvTensors call of this process that has no reply yet. */
+/* A RecvTensor, RecvTensors or SendTensors call of this process that has no reply yet. */
 typedef struct leat_recv_call {
     leat_exchange *x; /* A reference. */
     leat_call *call;
@@ -45,7 +53,40 @@ typedef struct leat_recv_call {
     leat_rendezvous_group *group; /* RecvTensors only: a reference. */
     leat_recv_fn fn;              /* RecvTensor only: called with the tensor. */
     void *arg;
+    struct leat_step *step;  /* SendTensors only; also key, the name of the peer. */
+    const atomic_bool *over; /* SendTensors only: as in leat_exchange_push; else NULL. */
 } leat_recv_call;
+leat_recv_call *leat_recv_call_new(leat_exchange *x);
+void leat_recv_call_free(leat_recv_call *a);
+/* Takes the call off the exchange's list, so that an abort does not cancel it any more. To be
+ * called when the reply has come. */
+void leat_recv_call_delist(leat_recv_call *a);
+/* Makes the call, with the reply function fn(a, ...), and lists it. If the exchange was dropped, or
+ * a->over is set, fn is called with CANCELLED instead. */
+void leat_recv_call_make(leat_recv_call *a, leat_peer *peer, const char *method, leat_outgoing *o,
+                         leat_reply_fn fn);
+/* Adds the name of the task that sent the error to its message, unless the message has the name.
+ * device: the name of that task or of one of its devices. */
+leat_status leat_error_from_task(leat_status s, const char *device);
+
+/* Called when the connection to the calling task broke or the call was cancelled: the step cannot
+ * succeed any more. If the step runs in this process, its master cancels it with an error that
+ * names the cause, so this function does nothing. */
+void leat_exchange_caller_gone(void *x);
+/* exchange_push.c: sends o, a request of SendTensors, which is taken. A part of the step is running
+ * meanwhile. */
+void leat_exchange_push_now(leat_exchange *x, leat_peer *peer, leat_outgoing *o,
+                            struct leat_step *step, const atomic_bool *over);
+
+/* Returns the device of this process whose name, followed by ';', begins the text, or NULL if the
+ * device belongs to another process. */
+const leat_device *leat_exchange_own_device(const leat_exchanges *all, const char *text);
+/* Takes the text, which then lives as long as the exchange. Called with its lock held. */
+void leat_exchange_keep_text(leat_exchange *x, char *text);
+
+/* exchange_serve.c: true if a call of another process waits since a time before begin_ns; writes
+ * who waits for what to out. */
+bool leat_exchange_old_wait(leat_exchange *x, int64_t begin_ns, char *out, size_t size);
 
 /* exchange_fetch.c */
 void leat_exchange_fetch_one(leat_exchange *x, leat_peer *peer, const char *key, leat_recv_fn fn,

@@ -238,6 +238,8 @@ static leat_status open_sessions(leat_tasks *t, const leat_master_options *m, in
         Leat__CreateWorkerSessionRequest request = LEAT__CREATE_WORKER_SESSION_REQUEST__INIT;
         request.session_handle = t->handle;
         request.isolate_session_state = m->isolate;
+        request.master_task = (char *)leat_worker_task(t->worker);
+        request.master_incarnation = leat_worker_incarnation(t->worker);
         if (t->peers[i]->is_leat) {
             request.cluster_device_attributes = t->devices;
             request.n_cluster_device_attributes = (size_t)t->base.n;
@@ -276,7 +278,7 @@ static leat_status open_tasks(leat_tasks *t, const leat_master_options *m, leat_
 {
     enum { DEFAULT_MS = 120000 };
     int64_t ms = m->open_ms ? m->open_ms : DEFAULT_MS, deadline = leat_now_ns() + ms * 1000000;
-    const leat_worker_session_options o = {.isolate = m->isolate};
+    const leat_worker_session_options o = {.isolate = m->isolate, .own = true};
     LEAT_TRY(leat_worker_session_open(t->worker, t->handle, &o, &t->session));
     leat_worker_session_use_far(t->session, &t->base);
     LEAT_TRY(choose_peers(t, m, peers));

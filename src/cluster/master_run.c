@@ -1,5 +1,5 @@
 /* master_run.c -- the parts of plans on other tasks: registered once (RegisterGraph), started in
- * each step (RunGraph). */
+ * each step (RunGraph), and sent what this process makes for them (SendTensors). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,18 +12,23 @@
 #include "core/alloc.h"
 #include "graph/graphdef.h"
 #include "proto/wire.h"
+#include "runtime/groups.h"
 #include "runtime/trace.h"
 
 struct leat_far_part {
     leat_tasks *tasks;
     leat_peer *peer;
     char *handle; /* Of the registered graph; chosen by the peer. */
+    /* The tensors that this process sends to the part without being asked. */
+    leat_rendezvous_group **groups;
+    int n_groups;
 };
 
 /* One part in one step. */
 typedef struct far_run {
     leat_far_part *part;
     leat_step *step;
+    leat_exchange *exchange;
     leat_call *call;
     leat_cancel cancel;
     pthread_mutex_t lock; /* Guards call; held while the call is started. */
@@ -69,6 +74,21 @@ static leat_status register_graph(leat_far_part *p, const leat_graph *g, int64_t
     return s;
 }
 
+/* Finds the groups of the part that come from this process. */
+static void find_groups(leat_far_part *p, const leat_graph *g)
+{
+    leat_peers *peers = p->peer->all;
+    const leat_peer *own = leat_peers_find(peers, leat_worker_task(p->tasks->worker));
+    int n;
+    leat_rendezvous_group **all = leat_groups_new(&g, 1, &n);
+    p->groups = all;
+    for (int i = 0; i < n; i++)
+        if (own && leat_peers_find(peers, all[i]->task) == own)
+            p->groups[p->n_groups++] = all[i];
+        else
+            leat_rendezvous_group_unref(all[i]);
+}
+
 leat_status leat_tasks_part_new(leat_far *f, const leat_target *device, const leat_graph *g,
                                 int64_t deadline_ns, leat_cancellation *cancellation,
                                 leat_far_part **out)
@@ -79,6 +99,7 @@ leat_status leat_tasks_part_new(leat_far *f, const leat_target *device, const le
     leat_far_part *p = leat_new(leat_far_part);
     p->tasks = t;
     p->peer = t->peers[device->process - 1]; /* Process 0 is this process. */
+    find_groups(p, g);
     leat_status s = register_graph(p, g, deadline_ns, cancellation);
     if (s)
         leat_tasks_part_free(p);
@@ -96,6 +117,7 @@ void leat_tasks_part_free(leat_far_part *p)
         q.create_worker_session_called = true;
         leat_peer_notify(p->peer, LEAT_METHOD_DEREGISTER_GRAPH, &q);
     }
+    leat_groups_free(p->groups, p->n_groups);
     free(p->handle);
     free(p);
 }
@@ -154,7 +176,7 @@ static void run_answered(void *arg, leat_status s, const leat_incoming *in)
     leat_step_off_cancel(step, &r->cancel);
     if (!s)
         s = read_answer(r, in);
-    atomic_store(&r->ended, true);
+    leat_exchange_end_pushes(r->exchange, &r->ended);
     leat_step_fail(step, s);
     leat_step_part_ended(step); /* After this call r may be freed. */
 }
@@ -171,14 +193,16 @@ static void put_request(const leat_far_part *p, const leat_step *step, leat_outg
         .create_worker_session_called = true,
         .leat = p->peer->is_leat,
         .leat_call_depth = step->call_depth,
+        .leat_sender = p->n_groups ? (char *)leat_worker_task(p->tasks->worker) : NULL,
     };
     leat_run_graph_request_encode(o, &q);
 }
 
-static void run_start(far_run *r, leat_far_part *p, leat_step *step)
+static void run_start(far_run *r, leat_far_part *p, leat_exchange *x, leat_step *step)
 {
     r->part = p;
     r->step = step;
+    r->exchange = x;
     r->cancel = (leat_cancel){.fn = cancel_run, .arg = r};
     pthread_mutex_init(&r->lock, NULL);
     leat_outgoing o = {0};
@@ -189,6 +213,8 @@ static void run_start(far_run *r, leat_far_part *p, leat_step *step)
     if (!leat_step_on_cancel(step, &r->cancel))
         leat_call_cancel(r->call);
     pthread_mutex_unlock(&r->lock);
+    for (int i = 0; i < p->n_groups; i++)
+        leat_exchange_push(x, p->peer, p->groups[i], step, &r->ended);
 }
 
 /* ---- Steps ---- */
@@ -214,7 +240,7 @@ void leat_tasks_step_start(leat_far_step *x, leat_far_part *const *parts, int n,
     x->runs = leat_new_array(far_run, n);
     x->n_runs = n;
     for (int i = 0; i < n; i++)
-        run_start(&x->runs[i], parts[i], step);
+        run_start(&x->runs[i], parts[i], x->exchange, step);
 }
 
 int leat_tasks_step_await(leat_far_step *x, leat_pool *p, leat_step *step)

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "cluster/done_peers.h"
+#include "cluster/expiry.h"
 #include "cluster/messages/methods.h"
 #include "cluster/service.h"
 #include "core/alloc.h"
@@ -28,6 +29,7 @@ struct leat_server {
     leat_service *service;
     leat_listener *listener;
     leat_done_peers *done;
+    leat_expiry *expiry;
     pthread_mutex_t lock; /* Guards stopping and stopped. */
     pthread_cond_t changed;
     bool stopping, stopped; /* leat_server_stop has begun, has ended. */
@@ -115,6 +117,9 @@ static leat_status start(leat_server *s)
     LEAT_TRY(choose_transports(&s->options, &transports));
     leat_peers_use_transports(s->peers, transports);
     LEAT_TRY(listen_there(s, address, transports));
+    int port = leat_listener_port(s->listener);
+    leat_service_use_port(s->service, port);
+    LEAT_TRY(leat_expiry_start(&s->options, port, s->service, s->worker, &s->expiry));
     enlist(s);
     LEAT_LOG(INFO, "Started server with target: %s", s->target);
     return NULL;
@@ -164,6 +169,11 @@ leat_worker *leat_server_worker(const leat_server *s)
     return s->worker;
 }
 
+leat_service *leat_server_service(const leat_server *s)
+{
+    return s->service;
+}
+
 /* ---- Stopping ---- */
 
 leat_status leat_server_join(leat_server *s)
@@ -182,6 +192,8 @@ enum { SAY_SECONDS = 2 };
 
 static void stop_parts(leat_server *s, int64_t grace_ms, int64_t deadline)
 {
+    leat_expiry_stop(s->expiry);
+    s->expiry = NULL;
     leat_status why = leat_error(UNAVAILABLE, "%s is stopping", leat_worker_task(s->worker));
     while (leat_now_ns() < deadline && !leat_worker_idle(s->worker)) {
         struct timespec t = {0, 5000000};

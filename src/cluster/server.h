@@ -9,7 +9,8 @@
  * to NULL if this process has no such server. */
 leat_status leat_server_session(leat_graph *g, const leat_session_options *o,
                                 leat_session **out) LEAT_MUST_CHECK;
-/* Borrowed from s. */
+/* Both are borrowed from s. */
 struct leat_worker *leat_server_worker(const leat_server *s);
+struct leat_service *leat_server_service(const leat_server *s);
 
 #endif

@@ -18,22 +18,19 @@
 #include "proto/wire.h"
 #include "runtime/session_int.h"
 
-struct leat_service {
-    leat_worker *worker;
-    leat_peers *peers;
-    int max_sessions;
-    pthread_mutex_t lock; /* guards clients */
-    leat_map clients;     /* handle -> leat_client */
-};
-
 leat_service *leat_service_new(leat_worker *w, leat_peers *peers, int max_sessions)
 {
     leat_service *s = leat_new(leat_service);
     s->worker = w;
     s->peers = peers;
-    s->max_sessions = max_sessions ? max_sessions : 1000;
+    s->max_sessions = max_sessions;
     pthread_mutex_init(&s->lock, NULL);
     return s;
+}
+
+void leat_service_use_port(leat_service *s, int port)
+{
+    atomic_store(&s->port, port);
 }
 
 int leat_service_sessions(leat_service *s)
@@ -56,10 +53,11 @@ void leat_handle_make(char out[24])
 
 /* ---- One client ---- */
 
-void leat_client_unref(leat_client *c)
+static void client_unref(leat_client *c)
 {
     if (atomic_fetch_sub(&c->refs, 1) != 1)
         return;
+    leat_usage_release(&c->usage);
     leat_graph_free(c->graph);
     leat_map_release(&c->partials);
     leat_map_release(&c->callables);
@@ -68,17 +66,29 @@ void leat_client_unref(leat_client *c)
     free(c);
 }
 
-leat_status leat_service_find(leat_service *s, const char *handle, leat_client **out)
+leat_status leat_service_find(leat_service *s, leat_server_call *a, const char *handle,
+                              leat_client **out)
 {
+    const char *peer = leat_server_call_peer(a);
     pthread_mutex_lock(&s->lock);
     leat_client *c = leat_map_get(&s->clients, handle);
-    if (c)
+    if (c) {
         atomic_fetch_add(&c->refs, 1);
+        leat_usage_begin(&c->usage, peer);
+    }
     pthread_mutex_unlock(&s->lock);
     LEAT_REQUIRE(c, ABORTED, "Session %s is not found. Possibly, this master has restarted.",
                  handle);
     *out = c;
     return NULL;
+}
+
+void leat_client_done(leat_client *c)
+{
+    if (!c)
+        return;
+    leat_usage_end(&c->usage);
+    client_unref(c);
 }
 
 leat_status leat_client_enter(leat_client *c)
@@ -95,18 +105,19 @@ void leat_client_leave(leat_client *c)
     pthread_rwlock_unlock(&c->use);
 }
 
-/* Ends the steps under way, then closes the session. Takes the service's reference. */
-static void client_close(leat_client *c)
+/* Partial runs are freed after the write lock was taken: until then a PartialRunSetup that entered
+ * before may still add one, for which leat_session_close would wait. */
+void leat_client_close(leat_client *c)
 {
     leat_session_end_steps(c->session);
-    leat_client_partials_free(c);
     pthread_rwlock_wrlock(&c->use);
     leat_session *session = c->session;
     c->session = NULL;
     pthread_rwlock_unlock(&c->use);
+    leat_client_partials_free(c);
     leat_client_callables_free(c);
     leat_session_close(session);
-    leat_client_unref(c);
+    client_unref(c);
 }
 
 void leat_service_close_all(leat_service *s)
@@ -121,7 +132,7 @@ void leat_service_close_all(leat_service *s)
         pthread_mutex_unlock(&s->lock);
         if (!c)
             return;
-        client_close(c);
+        leat_client_close(c);
     }
 }
 
@@ -177,12 +188,9 @@ static leat_status open_session(leat_service *s, leat_client *c, const Leat__Con
 static leat_status make_client(leat_service *s, const Leat__CreateSessionRequest *q,
                                leat_client **out)
 {
-    LEAT_REQUIRE(
-        leat_service_sessions(s) < s->max_sessions, RESOURCE_EXHAUSTED,
-        "%s has %d sessions, which is its limit: close some, or start it with a higher limit",
-        leat_worker_task(s->worker), s->max_sessions);
     leat_client *c = leat_new(leat_client);
     atomic_init(&c->refs, 1);
+    leat_usage_init(&c->usage);
     pthread_rwlock_init(&c->use, NULL);
     pthread_mutex_init(&c->lock, NULL);
     leat_handle_make(c->handle);
@@ -193,7 +201,7 @@ static leat_status make_client(leat_service *s, const Leat__CreateSessionRequest
     if (!status)
         status = open_session(s, c, q->config);
     if (status) {
-        leat_client_unref(c);
+        client_unref(c);
         return status;
     }
     *out = c;
@@ -205,15 +213,24 @@ static void create_session(leat_service *s, leat_server_call *a, const leat_inco
     Leat__CreateSessionRequest *q = NULL;
     Leat__CreateSessionResponse r = LEAT__CREATE_SESSION_RESPONSE__INIT;
     leat_client *c = NULL;
+    char handle[24] = "";
     leat_status status = LEAT_REQUEST(create_session_request, in, &q);
     if (!status)
-        status = make_client(s, q, &c);
+        status = leat_service_admit(s);
     if (!status) {
+        status = make_client(s, q, &c);
+        if (!status) {
+            leat_usage_begin(&c->usage, leat_server_call_peer(a));
+            leat_usage_end(&c->usage);
+            memcpy(handle, c->handle, sizeof(handle)); /* c may be closed once it is in the table. */
+        }
         pthread_mutex_lock(&s->lock);
-        leat_map_put(&s->clients, c->handle, c);
+        s->opening--;
+        if (!status)
+            leat_map_put(&s->clients, c->handle, c);
         pthread_mutex_unlock(&s->lock);
-        r.session_handle = c->handle;
     }
+    r.session_handle = handle;
     leat_reply_message(a, status, &r);
     leat_proto_free(q);
 }
@@ -225,7 +242,7 @@ static void extend_session(leat_service *s, leat_server_call *a, const leat_inco
     leat_client *c = NULL;
     leat_status status = LEAT_REQUEST(extend_session_request, in, &q);
     if (!status)
-        status = leat_service_find(s, q->session_handle, &c);
+        status = leat_service_find(s, a, q->session_handle, &c);
     if (!status) {
         pthread_mutex_lock(&c->lock);
         if (q->current_graph_version != c->version)
@@ -237,7 +254,7 @@ static void extend_session(leat_service *s, leat_server_call *a, const leat_inco
         if (!status)
             r.new_graph_version = ++c->version;
         pthread_mutex_unlock(&c->lock);
-        leat_client_unref(c);
+        leat_client_done(c);
     }
     leat_reply_message(a, status, &r);
     leat_proto_free(q);
@@ -253,7 +270,7 @@ static void close_session(leat_service *s, leat_server_call *a, const leat_incom
         c = leat_map_remove(&s->clients, q->session_handle);
         pthread_mutex_unlock(&s->lock);
         if (c)
-            client_close(c);
+            leat_client_close(c);
         else
             status =
                 leat_error(ABORTED, "Session %s is not found. Possibly, this master has restarted.",
@@ -273,7 +290,7 @@ static void list_devices(leat_service *s, leat_server_call *a, const leat_incomi
     leat_outgoing o = {0};
     leat_status status = LEAT_REQUEST(list_devices_request, in, &q);
     if (!status)
-        status = leat_service_find(s, q->session_handle, &c);
+        status = leat_service_find(s, a, q->session_handle, &c);
     if (!status)
         status = leat_client_enter(c);
     if (!status) {
@@ -286,8 +303,7 @@ static void list_devices(leat_service *s, leat_server_call *a, const leat_incomi
         status = leat_put_fields(&o.text, LEAT_METHOD_LIST_DEVICES, &r);
         leat_client_leave(c);
     }
-    if (c)
-        leat_client_unref(c);
+    leat_client_done(c);
     leat_server_call_reply(a, status, &o);
     leat_proto_free(q);
 }

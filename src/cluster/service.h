@@ -2,14 +2,20 @@
 #ifndef LEAT_CLUSTER_SERVICE_H
 #define LEAT_CLUSTER_SERVICE_H
 
+#include "cluster/connections.h"
 #include "cluster/master.h"
 
 typedef struct leat_service leat_service;
 
-/* Borrows w and peers. */
+/* Borrows w and peers. max_sessions: 0 for the default. */
 leat_service *leat_service_new(leat_worker *w, leat_peers *peers, int max_sessions);
+/* Sets the port that clients connect to, by which their connections are found. */
+void leat_service_use_port(leat_service *s, int port);
 void leat_service_free(leat_service *s); /* closes all sessions */
 int leat_service_sessions(leat_service *s);
+/* service_idle.c: closes the sessions that had no call for idle_ns and whose clients' connections,
+ * to be looked for in `open`, are closed for as long. */
+void leat_service_expire(leat_service *s, const leat_connections *open, int64_t idle_ns);
 /* Cancels the steps under way, and closes all sessions. */
 void leat_service_close_all(leat_service *s);
 /* True if the method is one of MasterService; the reply is then sent before this returns. */

@@ -1,6 +1,6 @@
 /* service_int.h -- what the files of MasterService share: service.c opens, extends and closes
- * sessions of clients, service_run.c runs steps, service_partial.c has partial runs and callables.
- */
+ * sessions of clients, service_idle.c closes those that their clients left behind, service_run.c
+ * runs steps, service_partial.c has partial runs and callables. */
 #ifndef LEAT_CLUSTER_SERVICE_INT_H
 #define LEAT_CLUSTER_SERVICE_INT_H
 
@@ -8,11 +8,23 @@
 
 #include "cluster/messages/messages.h"
 #include "cluster/service.h"
+#include "cluster/usage.h"
 #include "core/map.h"
+
+struct leat_service {
+    leat_worker *worker;
+    leat_peers *peers;
+    int max_sessions; /* 0: the default */
+    atomic_int port;  /* The port that clients connect to; 0 until it is known. */
+    pthread_mutex_t lock; /* Guards clients and opening; taken before a leat_usage's lock. */
+    leat_map clients;     /* handle -> leat_client */
+    int opening;          /* CreateSession calls that will add a client, or fail. */
+};
 
 /* A session of a client. */
 typedef struct leat_client {
     atomic_int refs;
+    leat_usage usage;
     char handle[24];
     leat_graph *graph;
     leat_session *session; /* NULL once closed */
@@ -37,10 +49,18 @@ void leat_run_names_release(leat_run_names *a);
 /* Makes outs; NOT_FOUND, in TensorFlow's words, for a name that the graph does not have. */
 leat_status leat_run_names_resolve(const leat_client *c, leat_run_names *a) LEAT_MUST_CHECK;
 
-/* The client of a handle; shares. ABORTED, in TensorFlow's words, if there is none. */
-leat_status leat_service_find(leat_service *s, const char *handle,
+/* The client of a handle, for call a: the client counts as used until leat_client_done. ABORTED, in
+ * TensorFlow's words, if there is none. */
+leat_status leat_service_find(leat_service *s, leat_server_call *a, const char *handle,
                               leat_client **out) LEAT_MUST_CHECK;
-void leat_client_unref(leat_client *c);
+void leat_client_done(leat_client *c); /* c may be NULL. */
+/* Ends the steps under way, then closes the session. The client is no longer in the service's
+ * table; takes the table's reference. */
+void leat_client_close(leat_client *c);
+/* service_idle.c: lets one more client be opened; s->opening has counted it then. At the limit, the
+ * session that was used longest ago is closed if its client's connection is closed.
+ * RESOURCE_EXHAUSTED if there is none. */
+leat_status leat_service_admit(leat_service *s) LEAT_MUST_CHECK;
 /* Lets the caller use c->session until leat_client_leave. CANCELLED once the session is closed. */
 leat_status leat_client_enter(leat_client *c) LEAT_MUST_CHECK;
 void leat_client_leave(leat_client *c);
@@ -61,7 +81,7 @@ leat_status leat_client_run(leat_step_call *k, const leat_run_names *a, leat_ten
 
 void leat_service_run_step(leat_service *s, leat_server_call *a, const leat_incoming *in);
 void leat_service_partial_setup(leat_service *s, leat_server_call *a, const leat_incoming *in);
-leat_status leat_client_partial_run(leat_client *c, const char *handle, const leat_run_names *a,
+leat_status leat_client_partial_run(leat_step_call *k, const char *handle, const leat_run_names *a,
                                     leat_tensor **fetched) LEAT_MUST_CHECK;
 void leat_client_partials_free(leat_client *c);
 void leat_service_make_callable(leat_service *s, leat_server_call *a, const leat_incoming *in);

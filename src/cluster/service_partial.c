@@ -8,6 +8,7 @@
 #include "cluster/service_int.h"
 #include "core/alloc.h"
 #include "proto/wire.h"
+#include "runtime/session_int.h"
 
 /* ---- Partial runs ---- */
 
@@ -63,23 +64,29 @@ void leat_service_partial_setup(leat_service *s, leat_server_call *a, const leat
     leat_client *c = NULL;
     leat_status status = LEAT_REQUEST(partial_run_setup_request, in, &q);
     if (!status)
-        status = leat_service_find(s, q->session_handle, &c);
+        status = leat_service_find(s, a, q->session_handle, &c);
     if (!status)
         status = leat_client_enter(c);
     if (!status) {
         status = setup(c, q, handle);
         leat_client_leave(c);
     }
-    if (c)
-        leat_client_unref(c);
+    leat_client_done(c);
     r.partial_run_handle = handle;
     leat_reply_message(a, status, &r);
     leat_proto_free(q);
 }
 
-leat_status leat_client_partial_run(leat_client *c, const char *handle, const leat_run_names *a,
+/* Called when the client of a RunStep call is lost: nobody will feed the rest. */
+static void give_up(void *run)
+{
+    leat_partial_end(run, leat_error(CANCELLED, "The client of the partial run has gone"));
+}
+
+leat_status leat_client_partial_run(leat_step_call *k, const char *handle, const leat_run_names *a,
                                     leat_tensor **fetched)
 {
+    leat_client *c = k->client;
     pthread_mutex_lock(&c->lock);
     client_partial *p = leat_map_get(&c->partials, handle);
     if (p)
@@ -92,8 +99,11 @@ leat_status leat_client_partial_run(leat_client *c, const char *handle, const le
         feeds[i] = (leat_feed){a->outs[i], a->fed[i]};
     for (int i = 0; i < a->n_fetches; i++)
         fetches[i] = (leat_fetch){a->outs[a->n_feeds + i], &fetched[i]};
+    leat_cancel_watch lost = {.fn = give_up, .arg = p->run};
+    leat_cancellation_watch(k->cancellation, &lost);
     leat_status s = leat_partial_run(p->run, (leat_feeds){feeds, a->n_feeds},
                                      (leat_fetches){fetches, a->n_fetches});
+    leat_cancellation_unwatch(k->cancellation, &lost);
     free(feeds);
     free(fetches);
     pthread_mutex_lock(&c->lock);
@@ -128,10 +138,14 @@ void leat_client_partials_free(leat_client *c)
 typedef struct leat_callable {
     leat_run_names names;           /* the strings belong to options */
     Leat__CallableOptions *options; /* from the request MakeCallable */
+    /* One of the client, one of each call that runs the callable. */
+    atomic_int refs;
 } callable;
 
-static void callable_free(callable *k)
+static void callable_unref(callable *k)
 {
+    if (atomic_fetch_sub(&k->refs, 1) != 1)
+        return;
     leat_run_names_release(&k->names);
     leat_proto_free(k->options);
     free(k);
@@ -142,10 +156,13 @@ void leat_client_callables_free(leat_client *c)
     size_t i = 0;
     const char *key;
     void *v;
-    while (leat_map_next(&c->callables, &i, &key, &v))
-        callable_free(v);
-    leat_map_release(&c->callables);
+    pthread_mutex_lock(&c->lock);
+    leat_map callables = c->callables;
     c->callables = (leat_map){0};
+    pthread_mutex_unlock(&c->lock);
+    while (leat_map_next(&callables, &i, &key, &v))
+        callable_unref(v);
+    leat_map_release(&callables);
 }
 
 static leat_status make(leat_client *c, Leat__MakeCallableRequest *q, int64_t *handle)
@@ -155,6 +172,7 @@ static leat_status make(leat_client *c, Leat__MakeCallableRequest *q, int64_t *h
     LEAT_REQUIRE(!o->n_tensor_connection, UNIMPLEMENTED,
                  "Callables with tensor connections are not supported over the wire");
     callable *k = leat_new(callable);
+    atomic_init(&k->refs, 1);
     k->names = (leat_run_names){.feeds = o->feed,
                                 .fetches = o->fetch,
                                 .targets = o->target,
@@ -163,7 +181,7 @@ static leat_status make(leat_client *c, Leat__MakeCallableRequest *q, int64_t *h
                                 .n_targets = (int)o->n_target};
     leat_status s = leat_run_names_resolve(c, &k->names);
     if (s) {
-        callable_free(k);
+        callable_unref(k);
         return s;
     }
     k->options = q->options;
@@ -182,15 +200,14 @@ void leat_service_make_callable(leat_service *s, leat_server_call *a, const leat
     leat_client *c = NULL;
     leat_status status = LEAT_REQUEST(make_callable_request, in, &q);
     if (!status)
-        status = leat_service_find(s, q->session_handle, &c);
+        status = leat_service_find(s, a, q->session_handle, &c);
     if (!status)
         status = leat_client_enter(c);
     if (!status) {
         status = make(c, q, &r.handle);
         leat_client_leave(c);
     }
-    if (c)
-        leat_client_unref(c);
+    leat_client_done(c);
     leat_reply_message(a, status, &r);
     leat_proto_free(q);
 }
@@ -201,27 +218,22 @@ void leat_service_release_callable(leat_service *s, leat_server_call *a, const l
     leat_client *c = NULL;
     leat_status status = LEAT_REQUEST(release_callable_request, in, &q);
     if (!status)
-        status = leat_service_find(s, q->session_handle, &c);
+        status = leat_service_find(s, a, q->session_handle, &c);
     if (!status) {
-        /* A call that runs the callable holds `use` for reading, so none runs it here. */
-        pthread_rwlock_wrlock(&c->use);
+        pthread_mutex_lock(&c->lock);
         callable *k = leat_map_remove_n(&c->callables, &q->handle, sizeof(q->handle));
-        pthread_rwlock_unlock(&c->use);
+        pthread_mutex_unlock(&c->lock);
         if (k)
-            callable_free(k);
-        leat_client_unref(c);
+            callable_unref(k);
+        leat_client_done(c);
     }
     leat_reply_message(a, status, NULL);
     leat_proto_free(q);
 }
 
-static leat_status run(leat_client *c, leat_step_call *call, const leat_run_callable_request *q,
-                       leat_outgoing *o)
+static leat_status run_callable(leat_client *c, leat_step_call *call, const callable *k,
+                                const leat_run_callable_request *q, leat_outgoing *o)
 {
-    pthread_mutex_lock(&c->lock);
-    callable *k = leat_map_get_n(&c->callables, &q->handle, sizeof(q->handle));
-    pthread_mutex_unlock(&c->lock);
-    LEAT_REQUIRE(k, INVALID_ARGUMENT, "No such callable handle: %" PRId64, q->handle);
     LEAT_REQUIRE(q->n_feed == k->names.n_feeds, INVALID_ARGUMENT, "Expected %d feeds, but got %d.",
                  k->names.n_feeds, q->n_feed);
     leat_run_names names = k->names;
@@ -242,6 +254,20 @@ static leat_status run(leat_client *c, leat_step_call *call, const leat_run_call
     return s;
 }
 
+static leat_status find_and_run(leat_client *c, leat_step_call *call,
+                                const leat_run_callable_request *q, leat_outgoing *o)
+{
+    pthread_mutex_lock(&c->lock);
+    callable *k = leat_map_get_n(&c->callables, &q->handle, sizeof(q->handle));
+    if (k)
+        atomic_fetch_add(&k->refs, 1);
+    pthread_mutex_unlock(&c->lock);
+    LEAT_REQUIRE(k, INVALID_ARGUMENT, "No such callable handle: %" PRId64, q->handle);
+    leat_status s = run_callable(c, call, k, q, o);
+    callable_unref(k);
+    return s;
+}
+
 void leat_service_run_callable(leat_service *s, leat_server_call *a, const leat_incoming *in)
 {
     leat_run_callable_request q = {0};
@@ -250,15 +276,14 @@ void leat_service_run_callable(leat_service *s, leat_server_call *a, const leat_
     leat_client *c = NULL;
     leat_status status = leat_run_callable_request_decode(in, &q);
     if (!status)
-        status = leat_service_find(s, q.session_handle ? q.session_handle : "", &c);
+        status = leat_service_find(s, a, q.session_handle ? q.session_handle : "", &c);
     if (!status)
         status = leat_client_enter(c);
     if (!status) {
-        status = run(c, &call, &q, &o);
+        status = find_and_run(c, &call, &q, &o);
         leat_client_leave(c);
     }
-    if (c)
-        leat_client_unref(c);
+    leat_client_done(c);
     leat_server_call_reply(a, status, &o);
     leat_step_call_release(&call);
     leat_run_callable_request_release(&q);

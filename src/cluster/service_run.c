@@ -125,7 +125,7 @@ static leat_status run(leat_service *s, leat_step_call *call, const leat_run_ste
                        leat_outgoing *o)
 {
     leat_client *c;
-    LEAT_TRY(leat_service_find(s, q->session_handle ? q->session_handle : "", &c));
+    LEAT_TRY(leat_service_find(s, call->call, q->session_handle ? q->session_handle : "", &c));
     call->client = c;
     call->options = q->options;
     leat_run_names names = names_of(q);
@@ -135,7 +135,7 @@ static leat_status run(leat_service *s, leat_step_call *call, const leat_run_ste
     if (!status) {
         status = leat_run_names_resolve(c, &names);
         if (!status && q->partial_run_handle && q->partial_run_handle[0])
-            status = leat_client_partial_run(c, q->partial_run_handle, &names, fetched);
+            status = leat_client_partial_run(call, q->partial_run_handle, &names, fetched);
         else if (!status)
             status = leat_client_run(call, &names, fetched, &metadata);
         leat_client_leave(c);
@@ -149,7 +149,7 @@ static leat_status run(leat_service *s, leat_step_call *call, const leat_run_ste
     free(fetched);
     leat_strbuf_release(&metadata);
     leat_run_names_release(&names);
-    leat_client_unref(c);
+    leat_client_done(c);
     return status;
 }
 

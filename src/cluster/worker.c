@@ -53,6 +53,8 @@ leat_status leat_worker_new(const char *job, int task, const leat_server_options
         return s;
     }
     w->peers = peers;
+    w->max_sessions = o->max_worker_sessions ? o->max_worker_sessions : 10000;
+    w->max_graphs = o->max_graphs ? o->max_graphs : 100000;
     w->exchanges = leat_exchanges_new(w->task, w->devices.v, w->devices.n, peers);
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->no_runs, NULL);
@@ -89,6 +91,11 @@ const char *leat_worker_task(const leat_worker *w)
     return w->task;
 }
 
+int64_t leat_worker_incarnation(const leat_worker *w)
+{
+    return (int64_t)w->devices.v[0]->incarnation;
+}
+
 leat_device *const *leat_worker_devices(const leat_worker *w, int *n_out)
 {
     *n_out = w->devices.n;
@@ -104,6 +111,14 @@ int leat_worker_graphs(leat_worker *w)
 {
     pthread_mutex_lock(&w->lock);
     int n = (int)w->graphs.n;
+    pthread_mutex_unlock(&w->lock);
+    return n;
+}
+
+int leat_worker_sessions(leat_worker *w)
+{
+    pthread_mutex_lock(&w->lock);
+    int n = w->n_far;
     pthread_mutex_unlock(&w->lock);
     return n;
 }
@@ -198,17 +213,22 @@ static leat_status add_graph(leat_worker *w, leat_worker_session *s, Leat__Graph
     pthread_mutex_lock(&w->lock);
     snprintf(r->handle, sizeof(r->handle), "%016" PRIx64, ++w->next_handle);
     memcpy(handle_out, r->handle, sizeof(r->handle));
-    bool open = leat_map_get(&w->sessions, s->handle) == s;
-    if (open) {
+    bool open = !s->closed, room = (int)w->graphs.n < w->max_graphs;
+    if (open && room) {
         r->next = s->graphs;
         s->graphs = r;
         leat_map_put(&w->graphs, r->handle, r);
     }
     pthread_mutex_unlock(&w->lock);
-    if (open)
+    if (open && room)
         return NULL;
     leat_registered_unref(r);
-    return leat_error(ABORTED, "The session was closed while a graph was registered");
+    LEAT_REQUIRE(open, ABORTED, "The session was closed while a graph was registered");
+    return leat_error(RESOURCE_EXHAUSTED,
+                      "%s has %d registered graphs, which is its limit: run fewer different sets of "
+                      "fetches, close sessions, or start it with a higher limit (leat server "
+                      "--max_graphs, max_graphs of leat_server_options)",
+                      w->task, w->max_graphs);
 }
 
 static void register_graph(leat_worker *w, leat_server_call *a, const leat_incoming *in)
@@ -225,7 +245,11 @@ static void register_graph(leat_worker *w, leat_server_call *a, const leat_incom
         bool plain = o && o->optimizer_options &&
                      o->optimizer_options->opt_level == LEAT__OPTIMIZER_OPTIONS__LEVEL__L0;
         Leat__GraphDef none = LEAT__GRAPH_DEF__INIT;
+        leat_usage_begin(&session->usage, leat_server_call_peer(a));
+        atomic_fetch_add(&session->refs, 1);
         s = add_graph(w, session, q->graph_def ? q->graph_def : &none, q->leat, plain, handle);
+        leat_usage_end(&session->usage);
+        leat_worker_session_unref(session);
     }
     r.graph_handle = handle;
     leat_reply_message(a, s, &r);
@@ -297,6 +321,10 @@ static void create_session(leat_worker *w, leat_server_call *a, const leat_incom
         s = leat_peers_admit(w->peers, q->leat);
     if (!s) {
         const leat_worker_session_options o = {.isolate = q->isolate_session_state,
+                                               .master_task = q->master_task,
+                                               .master_incarnation =
+                                                   (uint64_t)q->master_incarnation,
+                                               .peer = leat_server_call_peer(a),
                                                .cluster = q->cluster_device_attributes,
                                                .n_cluster = q->n_cluster_device_attributes};
         s = leat_worker_session_open(w, q->session_handle, &o, NULL);
@@ -376,12 +404,18 @@ static void recv_tensors(leat_worker *w, leat_server_call *a, const leat_incomin
     leat_exchange_serve_many(w->exchanges, a, in);
 }
 
+static void send_tensors(leat_worker *w, leat_server_call *a, const leat_incoming *in)
+{
+    leat_exchange_take_pushed(w->exchanges, a, in);
+}
+
 static const struct {
     const char *method;
     void (*serve)(leat_worker *w, leat_server_call *a, const leat_incoming *in);
 } methods[] = {
     {LEAT_METHOD_RUN_GRAPH, leat_worker_run_graph},
     {LEAT_METHOD_RECV_TENSORS, recv_tensors},
+    {LEAT_METHOD_SEND_TENSORS, send_tensors},
     {LEAT_METHOD_RECV_TENSOR, recv_tensor},
     {LEAT_METHOD_CLEANUP_GRAPH, cleanup_graph},
     {LEAT_METHOD_GET_STATUS, get_status},

@@ -1,5 +1,6 @@
 /* worker_run.c -- RunGraph: one step of a registered graph on this task. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,8 @@ typedef struct leat_running {
     leat_worker *worker;
     leat_registered *graph;  /* A reference. */
     leat_exchange *exchange; /* A reference. */
-    leat_server_call *call;
+    leat_server_call *call;  /* Lives while the leat_running is in worker->running. */
+    int64_t begin_ns;        /* When the call came (CLOCK_MONOTONIC). */
     /* The call was cancelled or the master's connection broke. Set by the function master_gone,
      * which does not run after the reply; read after the reply. */
     bool master_gone;
@@ -38,8 +40,10 @@ static void running_unref(leat_running *r)
     leat_run_graph_request_release(&r->request);
     if (r->exchange)
         leat_exchange_unref(r->exchange);
-    if (r->graph)
+    if (r->graph) {
+        leat_usage_end(&r->graph->session->usage);
         leat_registered_unref(r->graph);
+    }
     leat_trace_free(r->trace);
     free(r);
     pthread_mutex_lock(&w->lock);
@@ -108,7 +112,8 @@ static void answer(leat_running *r, leat_status s)
     leat_server_call_reply(r->call, s, &o);
 }
 
-/* Drops the exchange, because a master that has gone does not send CleanupGraph. */
+/* Drops the exchange, because a master that has gone, or has closed the session, does not send
+ * CleanupGraph. */
 static void forget(leat_running *r)
 {
     int64_t id = r->request.step_id;
@@ -124,8 +129,13 @@ static void run_ended(void *arg)
 {
     leat_running *r = arg;
     leat_worker *w = r->worker;
+    leat_worker_session *session = r->graph->session;
     leat_status s = leat_step_finish(r->step);
+    bool kept = s || !r->request.leat;
+    if (kept)
+        leat_exchange_keep(r->exchange, session->number);
     pthread_mutex_lock(&w->lock);
+    bool closed = session->closed;
     if (r->prev)
         r->prev->next = r->next;
     else
@@ -133,10 +143,11 @@ static void run_ended(void *arg)
     if (r->next)
         r->next->prev = r->prev;
     pthread_mutex_unlock(&w->lock);
-    if (!s && r->request.leat)
+    leat_exchange_reply_pushed(r->exchange, s != NULL);
+    if (!kept)
         leat_exchange_close(r->exchange);
     answer(r, s); /* After the reply, the function master_gone does not run any more. */
-    if (r->master_gone)
+    if (r->master_gone || (kept && closed))
         forget(r);
     running_unref(r);
 }
@@ -159,7 +170,11 @@ static leat_status prepare(leat_running *r)
                  INVALID_ARGUMENT, "RunGraph of step %" PRId64 ": a depth of %" PRId64 " calls",
                  q->step_id, q->leat_call_depth);
     LEAT_TRY(leat_worker_find_graph(w, q->graph_handle ? q->graph_handle : "", &r->graph));
+    /* A Leat master is found by its incarnation, another one by its connection. */
+    leat_usage_begin(&r->graph->session->usage, q->leat ? NULL : leat_server_call_peer(r->call));
     r->exchange = leat_exchange_get(w->exchanges, q->step_id);
+    if (q->leat_sender)
+        LEAT_TRY(leat_exchange_expect_pushes(r->exchange, q->leat_sender));
     for (int i = 0; i < q->send.n; i++)
         LEAT_TRY(leat_exchange_put(r->exchange, q->send.name[i], q->send.tensor[i]));
     if (q->record_timeline)
@@ -189,6 +204,7 @@ void leat_worker_run_graph(leat_worker *w, leat_server_call *a, const leat_incom
     atomic_init(&r->refs, 1);
     r->worker = w;
     r->call = a;
+    r->begin_ns = leat_now_ns();
     pthread_mutex_lock(&w->lock);
     w->runs++;
     pthread_mutex_unlock(&w->lock);
@@ -225,6 +241,41 @@ void leat_worker_stop(leat_worker *w, leat_status why)
     }
     pthread_mutex_unlock(&w->lock);
     leat_exchange_drop_all(w->exchanges, why);
+}
+
+/* ---- Runs that nobody ends ---- */
+
+/* Gives a reference to a run that began before begin_ns and was not failed yet, and the name of its
+ * caller; NULL if there is none. */
+static leat_running *find_old(leat_worker *w, int64_t begin_ns, char *peer, size_t size)
+{
+    pthread_mutex_lock(&w->lock);
+    leat_running *r = w->running;
+    while (r && (r->begin_ns >= begin_ns || leat_step_cancelled(r->step)))
+        r = r->next;
+    if (r) {
+        atomic_fetch_add(&r->refs, 1);
+        snprintf(peer, size, "%s", leat_server_call_peer(r->call));
+    }
+    pthread_mutex_unlock(&w->lock);
+    return r;
+}
+
+void leat_worker_end_old_runs(leat_worker *w, int64_t limit_ns)
+{
+    char peer[128], waits[1000];
+    leat_running *r;
+    while ((r = find_old(w, leat_now_ns() - limit_ns, peer, sizeof(peer)))) {
+        leat_step_waits(r->step, waits, sizeof(waits));
+        leat_step_fail(r->step,
+                       leat_error(DEADLINE_EXCEEDED,
+                                  "RunGraph of step %" PRId64 " of session %s, called by %s, is "
+                                  "under way on %s for more than %g s, the limit of this server "
+                                  "(leat server --max_call_secs): it waits for %s",
+                                  r->request.step_id, r->graph->session->handle, peer, w->task,
+                                  (double)limit_ns / 1e9, waits));
+        running_unref(r);
+    }
 }
 
 void leat_worker_await_runs(leat_worker *w)

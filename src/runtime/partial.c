@@ -211,6 +211,11 @@ leat_status leat_partial_run(leat_partial *p, leat_feeds feeds, leat_fetches fet
     return leat_status_where(status, s->graph);
 }
 
+void leat_partial_end(leat_partial *p, leat_status why)
+{
+    leat_step_fail(p->step, why);
+}
+
 void leat_partial_free(leat_partial *p)
 {
     if (!p)

@@ -53,6 +53,8 @@ leat_status leat_step_run(leat_step *s) LEAT_MUST_CHECK; /* Gives the step's sta
 /* options->ended is called when all parts have ended, maybe before leat_step_start returns. */
 void leat_step_start(leat_step *s);
 leat_status leat_step_finish(leat_step *s) LEAT_MUST_CHECK; /* Gives the step's status. */
+/* Describes, for a message, the nodes and tasks that the step waits for now. */
+void leat_step_waits(leat_step *s, char *out, size_t size);
 void leat_step_free(leat_step *s);
 /* True if the plan has parts on other tasks and their session is closed. */
 bool leat_plan_closed(const leat_plan *p);

@@ -158,12 +158,13 @@ void leat_step_free(leat_step *s)
 
 /* ---- Waiting for the end ---- */
 
-/* Fails the step with DEADLINE_EXCEEDED and a message that names the nodes and tasks that it waits
- * for. */
-static void name_the_waiting(plan_step *x)
+/* Writes the nodes and tasks that the step waits for to `all`, and the first node that waits on this
+ * task, "" if there is none, to `node`. */
+static void name_the_waiting(plan_step *x, char *all, size_t size, char node[600])
 {
     leat_plan *p = x->plan;
-    char all[1000] = "", some[600], node[600] = ""; /* node: the first that waits on this task. */
+    char some[600];
+    all[0] = node[0] = 0;
     for (int i = -1; i < p->n_parts; i++) {
         some[0] = 0;
         if (i >= 0)
@@ -171,12 +172,26 @@ static void name_the_waiting(plan_step *x)
         else if (x->far)
             p->far->ops->step_waits(x->far, some, sizeof(some));
         if (i >= 0 && !node[0])
-            snprintf(node, sizeof(node), "%.*s", (int)strcspn(some, " "), some);
+            snprintf(node, sizeof(some), "%.*s", (int)strcspn(some, " "), some);
         size_t at = strlen(all);
-        snprintf(all + at, sizeof(all) - at, "%s%s", at && some[0] ? ", " : "", some);
+        snprintf(all + at, size - at, "%s%s", at && some[0] ? ", " : "", some);
     }
-    leat_status s = leat_error(DEADLINE_EXCEEDED, "Timed out waiting for %s",
-                               all[0] ? all : "kernels that are still running");
+    if (!all[0])
+        snprintf(all, size, "kernels that are still running");
+}
+
+void leat_step_waits(leat_step *s, char *out, size_t size)
+{
+    char node[600];
+    name_the_waiting((plan_step *)s, out, size, node);
+}
+
+/* Fails the step with DEADLINE_EXCEEDED and a message that names what it waits for. */
+static void fail_late(plan_step *x)
+{
+    char all[1000], node[600];
+    name_the_waiting(x, all, sizeof(all), node);
+    leat_status s = leat_error(DEADLINE_EXCEEDED, "Timed out waiting for %s", all);
     if (node[0])
         s = leat_status_suffix(s, "\n\t [[{{node %s}}]]", node);
     leat_step_fail(&x->base, s);
@@ -216,7 +231,7 @@ leat_status leat_step_run(leat_step *s)
     leat_step_start(s);
     leat_later_end();
     if (!await_end(x)) {
-        name_the_waiting(x);
+        fail_late(x);
         leat_event_wait(&s->done, 0); /* Kernels end early, because the step has failed. */
     }
     return leat_step_finish(s);

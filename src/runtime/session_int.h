@@ -82,6 +82,8 @@ void leat_session_hold(leat_session *s);
 void leat_session_let_go(leat_session *s);
 /* The name of a task that waits so; NULL: none. Valid as long as the session. */
 const char *leat_session_ending(leat_session *s);
+/* Fails a partial run of a session in this process. Takes why. */
+void leat_partial_end(leat_partial *p, leat_status why);
 leat_status leat_feed_check(leat_out x, const leat_tensor *t) LEAT_MUST_CHECK;
 
 /* cancellation.c; c may be NULL. leat_cancellation_watch calls w->fn at once if c was cancelled

@@ -92,10 +92,11 @@ static leat_status show_run_graph_request(const leat_incoming *in, leat_strbuf *
     leat_strbuf_printf(b, "step=%" PRId64 " ", q.step_id);
     show_named(b, &q.send);
     show_names(b, "recv", &q.recv_key);
-    leat_strbuf_printf(b, "timeline=%d graphs=%d errors=%d called=%d leat=%d depth=%" PRId64,
+    leat_strbuf_printf(b, "timeline=%d graphs=%d errors=%d called=%d leat=%d depth=%" PRId64 " ",
                        q.record_timeline, q.record_partition_graphs,
                        q.store_errors_in_response_body, q.create_worker_session_called, q.leat,
                        q.leat_call_depth);
+    show_text(b, "sender", q.leat_sender);
     CHECK(!q.session_handle);
     leat_run_graph_request_release(&q);
     return s;
@@ -121,6 +122,17 @@ static leat_status show_recv_tensor_request(const leat_incoming *in, leat_strbuf
     leat_strbuf_printf(b, "step=%" PRId64 " ", q.step_id);
     show_names(b, "key", &q.rendezvous_key);
     leat_recv_tensor_request_release(&q);
+    return s;
+}
+
+static leat_status show_send_tensors_request(const leat_incoming *in, leat_strbuf *b)
+{
+    leat_send_tensors_request q = {0};
+    leat_status s = leat_send_tensors_request_decode(in, &q);
+    leat_strbuf_printf(b, "step=%" PRId64 " ", q.step_id);
+    show_named(b, &q.tensor);
+    show_names(b, "dead", &q.dead_key);
+    leat_send_tensors_request_release(&q);
     return s;
 }
 
@@ -205,7 +217,8 @@ static void sample_run_graph_request(leat_outgoing *o)
                                 .store_errors_in_response_body = true,
                                 .create_worker_session_called = true,
                                 .leat = true,
-                                .leat_call_depth = 7};
+                                .leat_call_depth = 7,
+                                .leat_sender = "/job:worker/replica:0/task:0"};
     leat_run_graph_request_encode(o, &q);
     put_named(o, RUN_GRAPH_REQUEST_SEND, "x:0", floats(2, 3));
     put_named(o, RUN_GRAPH_REQUEST_SEND, "y:0", floats(30, 30)); /* sent by reference */
@@ -247,6 +260,17 @@ static void sample_recv_tensors_request(leat_outgoing *o)
 {
     sample_recv_tensor_request(o);
     leat_recv_tensor_request_add_key(o, "from;1;to;other;0:0");
+}
+
+static void sample_send_tensors_request(leat_outgoing *o)
+{
+    leat_tensor *small = floats(2, 3), *large = floats(30, 30);
+    leat_send_tensors_request_encode(o, &(leat_send_tensors_request){.step_id = -3});
+    CHECK_OK(leat_send_tensors_request_add(o, "a", small));
+    CHECK_OK(leat_send_tensors_request_add(o, "b", NULL));
+    CHECK_OK(leat_send_tensors_request_add(o, "c", large));
+    leat_tensor_unref(small);
+    leat_tensor_unref(large);
 }
 
 static void sample_recv_tensor_response(leat_outgoing *o)
@@ -334,8 +358,9 @@ static const codec codecs[] = {
      sample_run_graph_request,
      show_run_graph_request,
      "graph=graph step=9218247941278745377 x:0=" SMALL " y:0=" LARGE
-     " recv=a recv=b timeline=1 graphs=1 errors=1 called=1 leat=1 depth=7",
-     "graph=NULL step=0 timeline=0 graphs=0 errors=0 called=0 leat=0 depth=0",
+     " recv=a recv=b timeline=1 graphs=1 errors=1 called=1 leat=1 depth=7 "
+     "sender=/job:worker/replica:0/task:0 ",
+     "graph=NULL step=0 timeline=0 graphs=0 errors=0 called=0 leat=0 depth=0 sender=NULL ",
      {{"graph_handle", RUN_GRAPH_REQUEST_GRAPH_HANDLE, 'T'},
       {"step_id", RUN_GRAPH_REQUEST_STEP_ID, 'N'},
       {"send", RUN_GRAPH_REQUEST_SEND, 'P'},
@@ -345,6 +370,7 @@ static const codec codecs[] = {
       {"store_errors_in_response_body", RUN_GRAPH_REQUEST_STORE_ERRORS_IN_RESPONSE_BODY, 'N'},
       {"create_worker_session_called", RUN_GRAPH_REQUEST_CREATE_WORKER_SESSION_CALLED, 'N'},
       {"leat_call_depth", RUN_GRAPH_REQUEST_LEAT_CALL_DEPTH, 'N'},
+      {"leat_sender", RUN_GRAPH_REQUEST_LEAT_SENDER, 'T'},
       {"leat", RUN_GRAPH_REQUEST_LEAT, 'N'}}},
     {"RunGraphResponse",
      &leat__run_graph_response__descriptor,
@@ -390,6 +416,15 @@ static const codec codecs[] = {
      "",
      {{"tensor", RECV_TENSORS_RESPONSE_TENSOR, 'P'},
       {"is_dead", RECV_TENSORS_RESPONSE_IS_DEAD, 'N'}}},
+    {"SendTensorsRequest",
+     &leat__send_tensors_request__descriptor,
+     sample_send_tensors_request,
+     show_send_tensors_request,
+     "step=-3 a=" SMALL " c=" LARGE " dead=b ",
+     "step=0 ",
+     {{"step_id", SEND_TENSORS_REQUEST_STEP_ID, 'N'},
+      {"tensor", SEND_TENSORS_REQUEST_TENSOR, 'P'},
+      {"dead_key", SEND_TENSORS_REQUEST_DEAD_KEY, 'T'}}},
     {"RunStepRequest",
      &leat__run_step_request__descriptor,
      sample_run_step_request,

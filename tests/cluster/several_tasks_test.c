@@ -23,7 +23,8 @@ static void count_call(leat_link *l, const char *method, leat_outgoing *request,
     registered += strcmp(method, LEAT_METHOD_REGISTER_GRAPH) == 0;
     runs += strcmp(method, LEAT_METHOD_RUN_GRAPH) == 0;
     received += strcmp(method, LEAT_METHOD_RECV_TENSOR) == 0 ||
-                strcmp(method, LEAT_METHOD_RECV_TENSORS) == 0;
+                strcmp(method, LEAT_METHOD_RECV_TENSORS) == 0 ||
+                strcmp(method, LEAT_METHOD_SEND_TENSORS) == 0;
     plain[l->ops - counting].call(l, method, request, options, fn, arg, call_out);
 }
 

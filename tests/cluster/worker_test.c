@@ -38,7 +38,12 @@ static bool on_cancel(leat_server_call *a, void (*fn)(void *arg), void *arg)
     return false;
 }
 
-static const leat_server_call_ops ops = {.reply = reply, .on_cancel = on_cancel};
+static const char *peer(const leat_server_call *a)
+{
+    return "a test";
+}
+
+static const leat_server_call_ops ops = {.reply = reply, .on_cancel = on_cancel, .peer = peer};
 
 static void serve(call *c, const char *method, leat_strbuf *text)
 {

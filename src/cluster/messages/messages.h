@@ -50,6 +50,8 @@ typedef struct leat_run_graph_request {
     bool create_worker_session_called;
     bool leat;               /* the master is Leat's: a step that ends well needs no CleanupGraph */
     int64_t leat_call_depth; /* calls of functions that the step is inside of */
+    /* a task of the master's process, whose tensors come by SendTensors; NULL: they do not */
+    char *leat_sender;
 } leat_run_graph_request;
 void leat_run_graph_request_encode(leat_outgoing *o, const leat_run_graph_request *q);
 leat_status leat_run_graph_request_decode(const leat_incoming *in,
@@ -104,6 +106,21 @@ leat_status leat_recv_tensors_response_add(leat_outgoing *o, leat_tensor *t) LEA
 /* Decodes the next tensor; c begins as leat_cursor_of the message. Gives *t_out. False at the end,
  * or, with *s set, where the bytes are no such message. */
 bool leat_recv_tensors_response_next(leat_cursor *c, leat_tensor **t_out, leat_status *s);
+
+/* ---- SendTensors: tensors of a step that its master sends without being asked ---- */
+typedef struct leat_send_tensors_request {
+    int64_t step_id;
+    leat_named_tensors tensor; /* by rendezvous key */
+    leat_names dead_key;       /* rendezvous keys of dead values */
+} leat_send_tensors_request;
+void leat_send_tensors_request_encode(leat_outgoing *o, const leat_send_tensors_request *q);
+/* t is NULL for a dead value. */
+leat_status leat_send_tensors_request_add(leat_outgoing *o, const char *key,
+                                          leat_tensor *t) LEAT_MUST_CHECK;
+/* INVALID_ARGUMENT beyond 65,536 tensors. */
+leat_status leat_send_tensors_request_decode(const leat_incoming *in,
+                                             leat_send_tensors_request *q) LEAT_MUST_CHECK;
+void leat_send_tensors_request_release(leat_send_tensors_request *q);
 
 /* ---- RunStep: a client's step ---- */
 typedef struct leat_run_step_request {

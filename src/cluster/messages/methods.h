@@ -33,6 +33,7 @@
 /* Between tasks of Leat alone. */
 #define LEAT_PEER_SERVICE "/leat.PeerService/"
 #define LEAT_METHOD_RECV_TENSORS LEAT_PEER_SERVICE "RecvTensors"
+#define LEAT_METHOD_SEND_TENSORS LEAT_PEER_SERVICE "SendTensors"
 #define LEAT_METHOD_DONE LEAT_PEER_SERVICE "Done"
 
 #endif

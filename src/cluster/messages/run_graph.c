@@ -26,6 +26,7 @@ void leat_run_graph_request_encode(leat_outgoing *o, const leat_run_graph_reques
                  q->create_worker_session_called);
     leat_put_int(b, RUN_GRAPH_REQUEST_LEAT, q->leat);
     leat_put_int(b, RUN_GRAPH_REQUEST_LEAT_CALL_DEPTH, q->leat_call_depth);
+    leat_put_text(b, RUN_GRAPH_REQUEST_LEAT_SENDER, q->leat_sender);
 }
 
 static leat_status read_exec_opts(leat_run_graph_request *q, const leat_wire_field *f)
@@ -62,6 +63,8 @@ static leat_status read_request_field(void *message, const leat_wire_field *f)
         return leat_get_bool(f, &q->leat);
     case RUN_GRAPH_REQUEST_LEAT_CALL_DEPTH:
         return leat_get_int(f, &q->leat_call_depth);
+    case RUN_GRAPH_REQUEST_LEAT_SENDER:
+        return leat_replace_text(f, &q->leat_sender);
     }
     return NULL;
 }
@@ -74,6 +77,7 @@ leat_status leat_run_graph_request_decode(const leat_incoming *in, leat_run_grap
 void leat_run_graph_request_release(leat_run_graph_request *q)
 {
     free(q->graph_handle);
+    free(q->leat_sender);
     leat_named_tensors_release(&q->send);
     leat_names_release(&q->recv_key);
     *q = (leat_run_graph_request){0};

@@ -1,0 +1,356 @@
+/* sessions_test.c -- what clients and masters leave behind on a server: sessions and graphs of those
+ * that vanished are closed, limits are kept, and calls that nobody ends are ended. LEAT_VANISHED and
+ * LEAT_KILLED say how many clients vanish and how many workers are killed while the memory of the
+ * server is watched. */
+#include "test.h"
+
+#include <inttypes.h>
+#include <leat/leat.h>
+#include <malloc.h>
+#include <pthread.h>
+
+#include "cluster/pair.h"
+#include "cluster/server.h"
+#include "cluster/service.h"
+#include "cluster/wire_client.h"
+#include "cluster/worker.h"
+
+static int count_of(const char *variable, int usual)
+{
+    const char *text = getenv(variable);
+    return text && atoi(text) > 0 ? atoi(text) : usual;
+}
+
+/* The resident memory of this process in kB. */
+static long resident(void)
+{
+    long pages = 0, shared;
+    malloc_trim(0);
+    FILE *f = fopen("/proc/self/statm", "r");
+    CHECK(f && fscanf(f, "%*d %ld %ld", &pages, &shared) == 2);
+    fclose(f);
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static leat_server *start(const leat_server_options *o)
+{
+    leat_server *s = NULL;
+    leat_cluster *c = leat_cluster_new();
+    LEAT_DIE_ON_ERROR(leat_cluster_add(c, "local", "localhost:0"));
+    LEAT_DIE_ON_ERROR(leat_server_start(c, "local", 0, o, &s));
+    leat_cluster_free(c);
+    return s;
+}
+
+static int sessions(const leat_server *s)
+{
+    return leat_service_sessions(leat_server_service(s));
+}
+
+/* A graph whose tensor "one:0" may be fetched. */
+static leat_graph *make_graph(char one[64])
+{
+    leat_graph *g = leat_graph_new();
+    leat_out x = leat_scalar(g, LEAT_FLOAT, 1);
+    snprintf(one, 64, "%s:0", x.node->name);
+    return g;
+}
+
+/* ---- Clients ---- */
+
+/* Clients that vanish do not keep others out; clients that are connected do, with a message that
+ * names the limit. */
+static void limit_of_sessions(void)
+{
+    enum { MOST = 5 };
+    leat_server *server = start(&(leat_server_options){.max_sessions = MOST});
+    char one[64];
+    leat_graph *g = make_graph(one);
+    wire_handle h;
+    for (int i = 0; i < 4 * MOST; i++) {
+        leat_channel *c = wire_connect(leat_server_target(server));
+        leat_status s = NULL;
+        CHECK_SOON(!(leat_status_free(s), s = wire_create(c, g, h)));
+        leat_status_free(s);
+        CHECK(sessions(server) <= MOST);
+        leat_channel_free(c);
+    }
+    leat_channel *here[MOST + 1];
+    for (int i = 0; i < MOST; i++) {
+        leat_status s = NULL;
+        here[i] = wire_connect(leat_server_target(server));
+        CHECK_SOON(!(leat_status_free(s), s = wire_create(here[i], g, h)));
+        leat_status_free(s);
+    }
+    here[MOST] = wire_connect(leat_server_target(server));
+    CHECK_ERROR(wire_create(here[MOST], g, h), RESOURCE_EXHAUSTED,
+                "/job:local/replica:0/task:0 has 5 sessions of clients that are connected, which is "
+                "its limit: close some, or start it with a higher limit (leat server "
+                "--max_sessions, max_sessions of leat_server_options)");
+    CHECK_OK(wire_run(here[0], h, NULL, one, 0)); /* Any connection may use a handle. */
+    CHECK_OK(wire_close(here[0], h));
+    CHECK_OK(wire_create(here[MOST], g, h));
+    for (int i = 0; i <= MOST; i++)
+        leat_channel_free(here[i]);
+    leat_graph_free(g);
+    leat_server_free(server);
+}
+
+/* A client that is connected keeps its session while it thinks, one that comes back within the idle
+ * time finds it, one that does not come back loses it. */
+static void idle_sessions(void)
+{
+    leat_server *server = start(&(leat_server_options){.session_idle_secs = 2});
+    char one[64];
+    leat_graph *g = make_graph(one);
+    wire_handle h;
+    leat_channel *c = wire_connect(leat_server_target(server));
+    CHECK_OK(wire_create(c, g, h));
+    usleep(3500000);
+    CHECK_OK(wire_run(c, h, NULL, one, 0));
+    usleep(3500000);
+    leat_channel_free(c);
+    c = wire_connect(leat_server_target(server)); /* Within the idle time after the connection. */
+    CHECK_OK(wire_run(c, h, NULL, one, 0));
+    leat_channel_free(c);
+    CHECK_INT(sessions(server), 1);
+    CHECK_SOON(sessions(server) == 0);
+    c = wire_connect(leat_server_target(server));
+    CHECK_ERROR(wire_run(c, h, NULL, one, 0), ABORTED, "is not found");
+    leat_channel_free(c);
+    leat_graph_free(g);
+    leat_server_free(server);
+}
+
+static void vanish(const leat_server *server, leat_graph *g, const char *fetch, int n)
+{
+    wire_handle h;
+    for (int i = 0; i < n && !test_failures; i++) {
+        leat_channel *c = wire_connect(leat_server_target(server));
+        CHECK_OK(wire_create(c, g, h));
+        CHECK_OK(wire_run(c, h, NULL, fetch, 0));
+        leat_channel_free(c);
+    }
+}
+
+static void vanished_clients(void)
+{
+    leat_server *server = start(&(leat_server_options){.session_idle_secs = 1});
+    char one[64];
+    leat_graph *g = make_graph(one);
+    int n = count_of("LEAT_VANISHED", 200);
+    vanish(server, g, one, n / 4);
+    CHECK_SOON(sessions(server) == 0);
+    long before = resident();
+    vanish(server, g, one, n - n / 4);
+    CHECK_SOON(sessions(server) == 0);
+    long after = resident();
+    printf("%d clients vanished: %ld kB, then %ld kB\n", n, before, after);
+    CHECK(after - before < 4000 + 2 * n);
+    leat_graph_free(g);
+    leat_server_free(server);
+}
+
+/* ---- Masters ---- */
+
+/* A worker: opens a session with nodes on the ps, runs a step and waits to be killed. */
+static int be_worker(const char *arg)
+{
+    char ps[64], worker[64];
+    leat_server *s = NULL;
+    leat_session *session = NULL;
+    if (sscanf(arg, "%63s %63s", ps, worker) != 2)
+        return 2;
+    leat_cluster *c = leat_cluster_new();
+    LEAT_DIE_ON_ERROR(leat_cluster_add(c, "ps", ps));
+    LEAT_DIE_ON_ERROR(leat_cluster_add(c, "worker", worker));
+    LEAT_DIE_ON_ERROR(leat_server_start(c, "worker", 0, NULL, &s));
+    leat_graph *g = leat_graph_new();
+    leat_out w = {0}, y = {0};
+    leat_with_device(g, "/job:ps/task:0") w =
+        leat_variable(g, "w", leat_zeros(g, LEAT_FLOAT, leat_shape(100)));
+    leat_with_device(g, "/job:worker/task:0") y = leat_neg(w);
+    LEAT_DIE_ON_ERROR(leat_session_open(g, &session, .target = leat_server_target(s)));
+    LEAT_DIE_ON_ERROR(leat_session_run(session, LEAT_NO_FEED, LEAT_NO_FETCH,
+                                       LEAT_TARGET(leat_global_variables_initializer(g))));
+    leat_tensor *v;
+    for (int i = 0; i < 20; i++) {
+        LEAT_DIE_ON_ERROR(
+            leat_session_run(session, LEAT_NO_FEED, LEAT_FETCH({y, &v}), LEAT_NO_TARGET));
+        leat_tensor_unref(v);
+    }
+    printf("ready\n");
+    fflush(stdout);
+    pause();
+    return 0;
+}
+
+static void kill_workers(const char *arg, int n)
+{
+    for (int i = 0; i < n && !test_failures; i++) {
+        char line[64];
+        task t = task_start("worker", arg);
+        CHECK(fgets(line, sizeof(line), t.says) && strcmp(line, "ready\n") == 0);
+        task_end(&t);
+    }
+}
+
+typedef struct lone_ps {
+    leat_server *server;
+    leat_worker *worker; /* The server's. */
+    char arg[130];       /* For the role "worker". */
+} lone_ps;
+
+static lone_ps start_ps(const leat_server_options *o)
+{
+    lone_ps p = {0};
+    leat_cluster *c = pair_cluster();
+    snprintf(p.arg, sizeof(p.arg), "%s %s", leat_cluster_address(c, "ps", 0),
+             leat_cluster_address(c, "worker", 0));
+    LEAT_DIE_ON_ERROR(leat_server_start(c, "ps", 0, o, &p.server));
+    p.worker = leat_server_worker(p.server);
+    leat_cluster_free(c);
+    return p;
+}
+
+/* A restarted worker takes the place of its former incarnation, whose sessions and graphs go. */
+static void killed_workers(void)
+{
+    lone_ps p = start_ps(NULL);
+    int n = count_of("LEAT_KILLED", 8), first = n / 4;
+    kill_workers(p.arg, first);
+    CHECK_INT(leat_worker_sessions(p.worker), 1);
+    long before = resident();
+    int graphs = leat_worker_graphs(p.worker);
+    kill_workers(p.arg, n - first);
+    long after = resident();
+    printf("%d workers were killed: %ld kB, then %ld kB\n", n, before, after);
+    CHECK_INT(leat_worker_sessions(p.worker), 1);
+    CHECK_INT(leat_worker_graphs(p.worker), graphs);
+    CHECK(after - before < 4000 + 4 * n);
+    leat_server_free(p.server);
+}
+
+/* A worker that does not come back. One that only stands still keeps its session: its connection is
+ * open. */
+static void killed_for_good(void)
+{
+    lone_ps p = start_ps(&(leat_server_options){.session_idle_secs = 1});
+    char line[64];
+    task t = task_start("worker", p.arg);
+    CHECK(fgets(line, sizeof(line), t.says) && strcmp(line, "ready\n") == 0);
+    usleep(2500000);
+    CHECK_INT(leat_worker_sessions(p.worker), 1);
+    task_end(&t);
+    CHECK_SOON(leat_worker_sessions(p.worker) == 0);
+    CHECK_INT(leat_worker_graphs(p.worker), 0);
+    leat_server_free(p.server);
+}
+
+/* A master that sends neither its task nor its incarnation, as TensorFlow 1's do. */
+static leat_status open_plainly(leat_channel *c, const char *handle)
+{
+    Leat__CreateWorkerSessionRequest q = LEAT__CREATE_WORKER_SESSION_REQUEST__INIT;
+    q.session_handle = (char *)handle;
+    return wire_send(c, LEAT_METHOD_CREATE_WORKER_SESSION, &q, NULL, NULL);
+}
+
+static leat_status register_plainly(leat_channel *c, const char *handle)
+{
+    Leat__RegisterGraphRequest q = LEAT__REGISTER_GRAPH_REQUEST__INIT;
+    Leat__GraphDef def = LEAT__GRAPH_DEF__INIT;
+    q.session_handle = (char *)handle;
+    q.create_worker_session_called = true;
+    q.graph_def = &def;
+    return wire_send(c, LEAT_METHOD_REGISTER_GRAPH, &q, NULL, NULL);
+}
+
+static void masters_by_connection(void)
+{
+    lone_ps p = start_ps(
+        &(leat_server_options){.session_idle_secs = 1, .max_worker_sessions = 2, .max_graphs = 3});
+    leat_channel *c = wire_connect(leat_server_target(p.server)),
+                 *d = wire_connect(leat_server_target(p.server));
+    CHECK_OK(open_plainly(c, "first"));
+    CHECK_OK(open_plainly(d, "second"));
+    CHECK_ERROR(open_plainly(d, "third"), RESOURCE_EXHAUSTED,
+                "/job:ps/replica:0/task:0 has 2 sessions of masters, which is its limit: close "
+                "some, or start it with a higher limit (leat server --max_worker_sessions, "
+                "max_worker_sessions of leat_server_options)");
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(register_plainly(d, "second"));
+    CHECK_ERROR(register_plainly(d, "second"), RESOURCE_EXHAUSTED,
+                "has 3 registered graphs, which is its limit: run fewer different sets of fetches, "
+                "close sessions, or start it with a higher limit (leat server --max_graphs, "
+                "max_graphs of leat_server_options)");
+    leat_channel_free(c);
+    CHECK_SOON(leat_worker_sessions(p.worker) == 1);
+    CHECK_INT(leat_worker_graphs(p.worker), 3);
+    leat_channel_free(d);
+    CHECK_SOON(leat_worker_sessions(p.worker) == 0);
+    CHECK_INT(leat_worker_graphs(p.worker), 0);
+    leat_server_free(p.server);
+}
+
+/* ---- Calls that nobody ends ---- */
+
+static void tensor_that_never_comes(void)
+{
+    lone_ps p = start_ps(&(leat_server_options){.max_call_secs = 0.5});
+    leat_channel *c = wire_connect(leat_server_target(p.server));
+    leat_outgoing o = {0};
+    char key[400];
+    int n;
+    const leat_device *d = leat_worker_devices(p.worker, &n)[0];
+    snprintf(key, sizeof(key), "%s;%016" PRIx64 ";/job:worker/replica:0/task:0/device:CPU:0;x;0:0",
+             d->name, d->incarnation);
+    leat_recv_tensor_request_encode(&o, &(leat_recv_tensor_request){.step_id = 77});
+    leat_recv_tensor_request_add_key(&o, key);
+    void *reply = NULL;
+    size_t size;
+    leat_status s = wire_call(c, LEAT_METHOD_RECV_TENSOR, &o, &reply, &size);
+    CHECK(s && strstr(leat_status_message(s), key));
+    CHECK(s && strstr(leat_status_message(s), "of step 77, for more than 0.5 s, the limit of "
+                                              "/job:ps/replica:0/task:0 (leat server "
+                                              "--max_call_secs)"));
+    CHECK_ERROR(s, DEADLINE_EXCEEDED, "ip");
+    leat_channel_free(c);
+    leat_server_free(p.server);
+}
+
+static void step_that_never_ends(void)
+{
+    pair p;
+    pair_start(&p, &(leat_server_options){.max_call_secs = 0.5});
+    leat_graph *g = leat_graph_new();
+    leat_session *s = NULL;
+    leat_out q, x = {0};
+    leat_with_device(g, "/job:ps/task:0")
+    {
+        q = leat_fifo_queue(g, -1, LEAT_COMPONENTS({LEAT_FLOAT, leat_shape()}));
+        x = leat_dequeue(q);
+    }
+    CHECK_OK(leat_session_open(g, &s, .target = leat_server_target(p.worker)));
+    leat_status status =
+        leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(x));
+    CHECK(status && strstr(leat_status_message(status), "RunGraph of step "));
+    CHECK(status && strstr(leat_status_message(status), x.node->name));
+    CHECK_ERROR(status, DEADLINE_EXCEEDED,
+                "is under way on /job:ps/replica:0/task:0 for more than 0.5 s, the limit of this "
+                "server (leat server --max_call_secs): it waits for ");
+    leat_session_close(s);
+    leat_graph_free(g);
+    pair_stop(&p);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && strcmp(argv[1], "--role") == 0)
+        return be_worker(argv[3]);
+    return RUN(argc, argv, {"limit_of_sessions", limit_of_sessions},
+               {"idle_sessions", idle_sessions}, {"vanished_clients", vanished_clients},
+               {"killed_workers", killed_workers}, {"killed_for_good", killed_for_good},
+               {"masters_by_connection", masters_by_connection},
+               {"tensor_that_never_comes", tensor_that_never_comes},
+               {"step_that_never_ends", step_that_never_ends});
+}
