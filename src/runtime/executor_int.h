@@ -111,7 +111,8 @@ struct leat_run {
     _Atomic(const exec_node *)
         expensive;                  /* an expensive node that runs now, for messages; or NULL */
     pthread_mutex_t flow;           /* guards frames and iterations; see rule 3 */
-    struct live_frame *frames;      /* all live frames but the root, linked */
+    /* The live frames of each of the executor's frames, linked; NULL until there is one. */
+    struct live_frame **frames;
     pthread_mutex_t wait_lock;      /* guards waiting */
     struct leat_async_run *waiting; /* async kernels under way, linked */
 };
