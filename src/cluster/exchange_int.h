@@ -18,7 +18,7 @@ struct leat_exchange {
     struct leat_recv_call *recv_calls;
     struct leat_serving *servings; /* Calls of other processes that wait; linked by next, prev. */
     bool dropped;
-    atomic_bool claimed; /* The step runs in this process. */
+    atomic_bool claimed;      /* The step runs in this process. */
     _Atomic uint64_t session; /* Set by leat_exchange_keep; 0 before. */
     /* Tensors that other processes have not fetched, plus 1 until leat_exchange_close. */
     atomic_int kept;
@@ -55,8 +55,8 @@ const leat_device *leat_exchange_own_device(const leat_exchanges *all, const cha
 /* Takes the text, which then lives as long as the exchange. Called with its lock held. */
 void leat_exchange_keep_text(leat_exchange *x, char *text);
 
-/* exchange_serve.c: true if a call of another process waits since a time before begin_ns; writes who
- * waits for what to out. */
+/* exchange_serve.c: true if a call of another process waits since a time before begin_ns; writes
+ * who waits for what to out. */
 bool leat_exchange_old_wait(leat_exchange *x, int64_t begin_ns, char *out, size_t size);
 
 /* exchange_fetch.c */

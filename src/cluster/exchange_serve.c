@@ -1,5 +1,5 @@
-/* exchange_serve.c -- RecvTensor and RecvTensors of other processes: their calls wait in the exchange
- * of the step until the tensors are there. */
+/* exchange_serve.c -- RecvTensor and RecvTensors of other processes: their calls wait in the
+ * exchange of the step until the tensors are there. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,8 +112,8 @@ bool leat_exchange_old_wait(leat_exchange *x, int64_t begin_ns, char *out, size_
         int i = 0;
         while (i < s->n - 1 && atomic_load(&s->v[i].came))
             i++;
-        snprintf(out, size, "%s waits for tensor %s of step %" PRId64, leat_server_call_peer(s->call),
-                 s->v[i].key.text, x->step);
+        snprintf(out, size, "%s waits for tensor %s of step %" PRId64,
+                 leat_server_call_peer(s->call), s->v[i].key.text, x->step);
     }
     pthread_mutex_unlock(&x->lock);
     return s != NULL;

@@ -14,8 +14,8 @@
 struct leat_service {
     leat_worker *worker;
     leat_peers *peers;
-    int max_sessions; /* 0: the default */
-    atomic_int port;  /* The port that clients connect to; 0 until it is known. */
+    int max_sessions;     /* 0: the default */
+    atomic_int port;      /* The port that clients connect to; 0 until it is known. */
     pthread_mutex_t lock; /* Guards clients and opening; taken before a leat_usage's lock. */
     leat_map clients;     /* handle -> leat_client */
     int opening;          /* CreateSession calls that will add a client, or fail. */

@@ -39,7 +39,7 @@ typedef struct maker {
     frame *frames;
     int n_frames;
     leat_map by_name; /* "number of the parent;name" -> frame */
-    int *leads_to; /* by node id: the frame of its outputs */
+    int *leads_to;    /* by node id: the frame of its outputs */
     control_loop *loops;
     int n_loops, cap_loops, n_named;
 } maker;

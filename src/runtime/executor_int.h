@@ -109,8 +109,8 @@ struct leat_run {
     task_list spare; /* the starting thread's, kept between steps */
     atomic_int active;
     _Atomic(const exec_node *)
-        expensive;                  /* an expensive node that runs now, for messages; or NULL */
-    pthread_mutex_t flow;           /* guards frames and iterations; see rule 3 */
+        expensive;        /* an expensive node that runs now, for messages; or NULL */
+    pthread_mutex_t flow; /* guards frames and iterations; see rule 3 */
     /* The live frames of each of the executor's frames, linked; NULL until there is one. */
     struct live_frame **frames;
     pthread_mutex_t wait_lock;      /* guards waiting */

@@ -1,7 +1,7 @@
-/* sessions_test.c -- what clients and masters leave behind on a server: sessions and graphs of those
- * that vanished are closed, limits are kept, and calls that nobody ends are ended. LEAT_VANISHED and
- * LEAT_KILLED say how many clients vanish and how many workers are killed while the memory of the
- * server is watched. */
+/* sessions_test.c -- what clients and masters leave behind on a server: sessions and graphs of
+ * those that vanished are closed, limits are kept, and calls that nobody ends are ended.
+ * LEAT_VANISHED and LEAT_KILLED say how many clients vanish and how many workers are killed while
+ * the memory of the server is watched. */
 #include "test.h"
 
 #include <inttypes.h>
@@ -35,8 +35,7 @@ static memory measure(void)
     CHECK(f && fscanf(f, "%*d %ld %ld", &pages, &shared) == 2);
     fclose(f);
     struct mallinfo2 m = mallinfo2();
-    return (memory){pages * (sysconf(_SC_PAGESIZE) / 1024),
-                    (long)((m.uordblks + m.hblkhd) / 1024)};
+    return (memory){pages * (sysconf(_SC_PAGESIZE) / 1024), (long)((m.uordblks + m.hblkhd) / 1024)};
 }
 
 /* Soon, since what was taken out of the tables is freed afterwards, no more memory is used than
@@ -104,10 +103,11 @@ static void limit_of_sessions(void)
         leat_status_free(s);
     }
     here[MOST] = wire_connect(leat_server_target(server));
-    CHECK_ERROR(wire_create(here[MOST], g, h), RESOURCE_EXHAUSTED,
-                "/job:local/replica:0/task:0 has 5 sessions of clients that are connected, which is "
-                "its limit: close some, or start it with a higher limit (leat server "
-                "--max_sessions, max_sessions of leat_server_options)");
+    CHECK_ERROR(
+        wire_create(here[MOST], g, h), RESOURCE_EXHAUSTED,
+        "/job:local/replica:0/task:0 has 5 sessions of clients that are connected, which is "
+        "its limit: close some, or start it with a higher limit (leat server "
+        "--max_sessions, max_sessions of leat_server_options)");
     CHECK_OK(wire_run(here[0], h, NULL, one, 0)); /* Any connection may use a handle. */
     CHECK_OK(wire_close(here[0], h));
     CHECK_OK(wire_create(here[MOST], g, h));
@@ -348,8 +348,7 @@ static void step_that_never_ends(void)
         x = leat_dequeue(q);
     }
     CHECK_OK(leat_session_open(g, &s, .target = leat_server_target(p.worker)));
-    leat_status status =
-        leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(x));
+    leat_status status = leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(x));
     CHECK(status && strstr(leat_status_message(status), "RunGraph of step "));
     CHECK(status && strstr(leat_status_message(status), x.node->name));
     CHECK_ERROR(status, DEADLINE_EXCEEDED,

@@ -189,10 +189,10 @@ static void closed_before_it_joins(void)
 static leat_status open_by(leat_worker *w, const char *handle, const char *task,
                            uint64_t incarnation)
 {
-    return leat_worker_session_open(w, handle,
-                                    &(leat_worker_session_options){
-                                        .master_task = task, .master_incarnation = incarnation},
-                                    NULL);
+    return leat_worker_session_open(
+        w, handle,
+        &(leat_worker_session_options){.master_task = task, .master_incarnation = incarnation},
+        NULL);
 }
 
 /* A restarted master's former sessions are closed, those of others are not. */
@@ -223,13 +223,14 @@ static bool holds(leat_worker *w, int64_t step)
     return kept;
 }
 
-/* The exchange of a step that a TensorFlow master drives waits for CleanupGraph, which a master that
- * was killed does not send: it goes with the session. */
+/* The exchange of a step that a TensorFlow master drives waits for CleanupGraph, which a master
+ * that was killed does not send: it goes with the session. */
 static void step_without_cleanup(void)
 {
     leat_worker *w = start_worker();
-    leat_run_graph_request q = {
-        .graph_handle = (char *)register_graph(w), .session_handle = (char *)"session", .step_id = 9};
+    leat_run_graph_request q = {.graph_handle = (char *)register_graph(w),
+                                .session_handle = (char *)"session",
+                                .step_id = 9};
     leat_outgoing o = {0};
     leat_run_graph_request_encode(&o, &q);
     serve(&(call){.base = {&ops_there}, .worker = w}, LEAT_METHOD_RUN_GRAPH, &o.text);

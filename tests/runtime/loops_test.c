@@ -221,8 +221,8 @@ static double run_frames(int n)
     return (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
 }
 
-/* Time grows with the number of loops, not with its square: eight times as many loops take less than
- * 48 times as long. */
+/* Time grows with the number of loops, not with its square: eight times as many loops take less
+ * than 48 times as long. */
 static void time_of_many_loops(void)
 {
     double few = 1e9, all = 1e9;
