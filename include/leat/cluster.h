@@ -84,8 +84,9 @@ typedef struct leat_server_options {
      * of Leat's, which are sent in parts. */
     int64_t max_message;
     /* How many may be at the same time: sessions of clients (default 1,000; at the limit, the
-     * oldest one whose client has gone is closed), sessions that masters elsewhere have on this task
-     * (10,000), graphs that they have registered (100,000), calls that run or wait (10,000). */
+     * oldest one whose client has gone is closed), sessions that masters elsewhere have on this
+     * task (10,000), graphs that they have registered (100,000), calls that run or wait (10,000).
+     */
     int max_sessions, max_worker_sessions, max_graphs, max_calls;
     /* A session is closed that had no call for this many seconds, and whose client or master has
      * gone: its connection is closed for as long. Default 3,600; negative: never. */

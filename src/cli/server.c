@@ -21,8 +21,9 @@ typedef struct server_args {
 
 static bool read_limit(const char *name, const char *text, long long *out)
 {
-    return !text || (cli_number("server", name, text, 1, out) &&
-                     (*out <= INT_MAX || cli_bad_use("server", "--%s %s: too large", name, text) == 0));
+    return !text ||
+           (cli_number("server", name, text, 1, out) &&
+            (*out <= INT_MAX || cli_bad_use("server", "--%s %s: too large", name, text) == 0));
 }
 
 /* A time limit, of which 0 means none. */
@@ -205,11 +206,13 @@ const cli_command cli_server = {
         "  --transports LIST    ways to and from other Leat tasks (grpc,socket,shm,local)\n"
         "  --data_port N        port of transport socket (any)\n"
         "  --max_sessions N, --max_worker_sessions N, --max_graphs N, --max_calls N\n"
-        "                       at the same time: sessions of clients (1000), of masters elsewhere\n"
+        "                       at the same time: sessions of clients (1000), of masters "
+        "elsewhere\n"
         "                       (10000), graphs that those registered (100000), calls (10000)\n"
         "  --session_idle_secs S  a session whose client or master has gone is closed after this\n"
         "                       time without a call (3600; 0: never)\n"
-        "  --max_call_secs S    a call of another task for a step or a tensor ends after this time\n"
+        "  --max_call_secs S    a call of another task for a step or a tensor ends after this "
+        "time\n"
         "                       (604800, a week; 0: never)\n"
         "  --file_root DIR,...  graphs may read and write files only below these directories,\n"
         "  --read_root DIR,...  and read those below these (any, as this process's "

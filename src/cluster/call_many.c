@@ -32,8 +32,7 @@ static void on_reply(void *arg, leat_status s, const leat_incoming *in)
     if (!s) {
         leat_cursor c = leat_cursor_of(in);
         q->size = in->size;
-        q->reply = leat_xmalloc(in->size + 1);
-        q->status = leat_cursor_copy(&c, q->reply, in->size);
+        q->status = leat_cursor_take(&c, in->size, &q->reply);
     }
     leat_call_group *group = q->group;
     pthread_mutex_lock(&group->lock);

@@ -30,8 +30,8 @@ static int64_t limit_ns(double seconds, int usual)
     return (int64_t)((seconds > 0 ? seconds : usual) * 1e9);
 }
 
-/* Looks often enough that a limit is kept to within a quarter, and at least once a minute, so that a
- * client's connection was seen open at most a minute before it closed. */
+/* Looks often enough that a limit is kept to within a quarter, and at least once a minute, so that
+ * a client's connection was seen open at most a minute before it closed. */
 static int64_t pause_ns(const leat_expiry *e)
 {
     const int64_t minute = INT64_C(60000000000), shortest = 10000000;

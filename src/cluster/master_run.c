@@ -145,10 +145,10 @@ static leat_status add_stats(leat_trace *t, const leat_cursor *stats, int64_t of
 static leat_status add_graph(leat_trace *t, leat_cursor graph)
 {
     size_t n = graph.left;
-    void *bytes = leat_xmalloc(n + 1);
-    leat_status s = leat_cursor_copy(&graph, bytes, n);
+    void *bytes;
+    LEAT_TRY(leat_cursor_take(&graph, n, &bytes));
     leat_trace_graph_add(t, bytes, n);
-    return s;
+    return NULL;
 }
 
 static leat_status read_answer(far_run *r, const leat_incoming *in)

@@ -92,15 +92,30 @@ leat_status leat_cursor_varint(leat_cursor *c, uint64_t *out)
     return leat_error(DATA_LOSS, "A message has a number of more than ten bytes");
 }
 
-const void *leat_incoming_flat(const leat_incoming *in, void **copy_out)
+leat_status leat_cursor_take(leat_cursor *c, size_t n, void **out)
+{
+    if (n > c->left)
+        return short_by(c, n);
+    char *bytes = n < SIZE_MAX ? malloc(n + 1) : NULL;
+    LEAT_REQUIRE(bytes, RESOURCE_EXHAUSTED, "There is no memory for a message of %zu bytes", n);
+    leat_status s = leat_cursor_copy(c, bytes, n);
+    if (s) {
+        free(bytes);
+        return s;
+    }
+    bytes[n] = 0;
+    *out = bytes;
+    return NULL;
+}
+
+leat_status leat_incoming_flat(const leat_incoming *in, const void **out, void **copy_out)
 {
     *copy_out = NULL;
-    if (in->n == 1)
-        return in->slices[0].data;
-    if (!in->n)
-        return "";
-    char *p = *copy_out = leat_xmalloc(in->size + 1);
-    for (int i = 0; i < in->n; p += in->slices[i++].n)
-        memcpy(p, in->slices[i].data, in->slices[i].n);
-    return *copy_out;
+    *out = in->n ? (const void *)in->slices[0].data : "";
+    if (in->n <= 1)
+        return NULL;
+    leat_cursor c = leat_cursor_of(in);
+    LEAT_TRY(leat_cursor_take(&c, in->size, copy_out));
+    *out = *copy_out;
+    return NULL;
 }

@@ -235,9 +235,12 @@ static void got_status(void *arg, leat_status s, const leat_incoming *in)
 {
     leat_peer *p = arg;
     void *copy = NULL;
+    const void *bytes;
     Leat__GetStatusResponse *r = NULL;
     if (!s)
-        s = LEAT_UNPACK(get_status_response, leat_incoming_flat(in, &copy), in->size, &r);
+        s = leat_incoming_flat(in, &bytes, &copy);
+    if (!s)
+        s = LEAT_UNPACK(get_status_response, bytes, in->size, &r);
     free(copy);
     if (!s)
         leat_peer_use_status(p, r->leat, 0);

@@ -16,7 +16,8 @@ leat_status leat_request_message(const ProtobufCMessageDescriptor *d, const leat
                                  ProtobufCMessage **out)
 {
     void *copy;
-    const void *bytes = leat_incoming_flat(in, &copy);
+    const void *bytes;
+    LEAT_TRY(leat_incoming_flat(in, &bytes, &copy));
     leat_status s = leat_proto_unpack(d, bytes, in->size, out);
     free(copy);
     return s;

@@ -32,6 +32,9 @@ struct leat_server {
     leat_expiry *expiry;
     pthread_mutex_t lock; /* Guards stopping and stopped. */
     pthread_cond_t changed;
+    /* Cancelled when the server stops: ends the wait of sessions that are being opened on it. */
+    leat_cancellation *stop;
+    int opening;            /* How many these are; guarded by servers.lock. */
     bool stopping, stopped; /* leat_server_stop has begun, has ended. */
     leat_server *next;      /* In `servers`, guarded by servers.lock. */
 };
@@ -39,8 +42,9 @@ struct leat_server {
 /* The servers of this process. */
 static struct {
     pthread_mutex_t lock;
+    pthread_cond_t opened; /* `opening` of a server became 0. */
     leat_server *first;
-} servers = {PTHREAD_MUTEX_INITIALIZER, NULL};
+} servers = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL};
 
 static void enlist(leat_server *s)
 {
@@ -50,14 +54,18 @@ static void enlist(leat_server *s)
     pthread_mutex_unlock(&servers.lock);
 }
 
+/* Returns when no session is being opened on the server any more. */
 static void delist(leat_server *s)
 {
+    leat_cancel_runs(s->stop);
     pthread_mutex_lock(&servers.lock);
     leat_server **at = &servers.first;
     while (*at && *at != s)
         at = &(*at)->next;
     if (*at)
         *at = s->next;
+    while (s->opening)
+        pthread_cond_wait(&servers.opened, &servers.lock);
     pthread_mutex_unlock(&servers.lock);
 }
 
@@ -138,6 +146,7 @@ leat_status leat_server_start(const leat_cluster *c, const char *job, int task,
     s->task = task;
     pthread_mutex_init(&s->lock, NULL);
     leat_cond_init(&s->changed);
+    s->stop = leat_cancellation_new();
     leat_status status = start(s);
     if (status) {
         leat_server_free(s);
@@ -255,10 +264,45 @@ void leat_server_free(leat_server *s)
     leat_cluster_free(s->cluster);
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->changed);
+    leat_cancellation_free(s->stop);
     leat_object_free(&s->object);
 }
 
 /* ---- Sessions whose target is a server of this process ---- */
+
+static void cancel_both(void *both)
+{
+    leat_cancel_runs(both);
+}
+
+/* Opens a session on s, which the caller keeps from being freed. */
+static leat_status open_on(leat_server *s, leat_graph *g, const leat_session_options *o,
+                           leat_session **out)
+{
+    char handle[24];
+    leat_handle_make(handle);
+    leat_device_count counts[LEAT_DEVICE_COUNTS];
+    leat_master_options m = {.handle = handle,
+                             .counts = counts,
+                             .open_ms = o->open_timeout_ms ? o->open_timeout_ms : o->timeout_ms,
+                             .filters = o->device_filters};
+    LEAT_TRY(leat_device_counts_read(o->devices, counts, &m.n_counts));
+    while (m.filters && m.filters[m.n_filters])
+        m.n_filters++;
+    leat_cancellation *both = m.cancellation = leat_cancellation_new();
+    leat_cancel_watch user = {.fn = cancel_both, .arg = both}, stop = user;
+    leat_cancellation_watch(o->cancellation, &user);
+    leat_cancellation_watch(s->stop, &stop);
+    leat_status status = leat_master_open(g, o, &m, s->worker, s->peers, out);
+    leat_cancellation_unwatch(s->stop, &stop);
+    leat_cancellation_unwatch(o->cancellation, &user);
+    leat_cancellation_free(both);
+    if (!status || !leat_is_cancelled(s->stop))
+        return status;
+    leat_status_free(status);
+    return leat_error(UNAVAILABLE, "%s is stopping: no session can be opened on it",
+                      leat_worker_task(s->worker));
+}
 
 leat_status leat_server_session(leat_graph *g, const leat_session_options *o, leat_session **out)
 {
@@ -267,19 +311,15 @@ leat_status leat_server_session(leat_graph *g, const leat_session_options *o, le
     leat_server *s = servers.first;
     while (s && strcmp(s->target, o->target) != 0)
         s = s->next;
+    if (s)
+        s->opening++;
     pthread_mutex_unlock(&servers.lock);
     if (!s)
         return NULL;
-    char handle[24];
-    leat_handle_make(handle);
-    leat_device_count counts[LEAT_DEVICE_COUNTS];
-    leat_master_options m = {.handle = handle,
-                             .counts = counts,
-                             .open_ms = o->open_timeout_ms ? o->open_timeout_ms : o->timeout_ms,
-                             .cancellation = o->cancellation,
-                             .filters = o->device_filters};
-    LEAT_TRY(leat_device_counts_read(o->devices, counts, &m.n_counts));
-    while (m.filters && m.filters[m.n_filters])
-        m.n_filters++;
-    return leat_master_open(g, o, &m, s->worker, s->peers, out);
+    leat_status status = open_on(s, g, o, out);
+    pthread_mutex_lock(&servers.lock);
+    if (--s->opening == 0)
+        pthread_cond_broadcast(&servers.opened);
+    pthread_mutex_unlock(&servers.lock);
+    return status;
 }

@@ -222,7 +222,8 @@ static void create_session(leat_service *s, leat_server_call *a, const leat_inco
         if (!status) {
             leat_usage_begin(&c->usage, leat_server_call_peer(a));
             leat_usage_end(&c->usage);
-            memcpy(handle, c->handle, sizeof(handle)); /* c may be closed once it is in the table. */
+            memcpy(handle, c->handle,
+                   sizeof(handle)); /* c may be closed once it is in the table. */
         }
         pthread_mutex_lock(&s->lock);
         s->opening--;

@@ -1,6 +1,7 @@
 /* service_idle.c -- sessions that their clients left behind: a client that was killed, or whose
- * machine is gone, closes nothing. A session is closed some time after its last call if its client's
- * connection is closed, too; within that time a client that connects again finds its session. */
+ * machine is gone, closes nothing. A session is closed some time after its last call if its
+ * client's connection is closed, too; within that time a client that connects again finds its
+ * session. */
 #include <stdlib.h>
 
 #include "cluster/service_int.h"

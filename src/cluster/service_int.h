@@ -14,8 +14,8 @@
 struct leat_service {
     leat_worker *worker;
     leat_peers *peers;
-    int max_sessions; /* 0: the default */
-    atomic_int port;  /* The port that clients connect to; 0 until it is known. */
+    int max_sessions;     /* 0: the default */
+    atomic_int port;      /* The port that clients connect to; 0 until it is known. */
     pthread_mutex_t lock; /* Guards clients and opening; taken before a leat_usage's lock. */
     leat_map clients;     /* handle -> leat_client */
     int opening;          /* CreateSession calls that will add a client, or fail. */
@@ -31,7 +31,7 @@ typedef struct leat_client {
     int64_t operation_ms;  /* the limit of steps whose options have none; 0: no limit */
     /* Held for reading by calls that use the session, for writing to close it. */
     pthread_rwlock_t use;
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards what follows, and the names in graph */
     int64_t version;      /* of the graph */
     leat_map partials;    /* handle -> leat_client_partial */
     leat_map callables;   /* number -> leat_callable */
@@ -47,7 +47,7 @@ typedef struct leat_run_names {
 } leat_run_names;
 void leat_run_names_release(leat_run_names *a);
 /* Makes outs; NOT_FOUND, in TensorFlow's words, for a name that the graph does not have. */
-leat_status leat_run_names_resolve(const leat_client *c, leat_run_names *a) LEAT_MUST_CHECK;
+leat_status leat_run_names_resolve(leat_client *c, leat_run_names *a) LEAT_MUST_CHECK;
 
 /* The client of a handle, for call a: the client counts as used until leat_client_done. ABORTED, in
  * TensorFlow's words, if there is none. */

@@ -21,7 +21,7 @@ static bool find(const leat_client *c, const char *name, leat_out *out)
     return !s;
 }
 
-leat_status leat_run_names_resolve(const leat_client *c, leat_run_names *a)
+static leat_status resolve(const leat_client *c, leat_run_names *a)
 {
     int n = 0;
     a->outs = leat_new_array(leat_out, a->n_feeds + a->n_fetches + a->n_targets + 1);
@@ -39,6 +39,15 @@ leat_status leat_run_names_resolve(const leat_client *c, leat_run_names *a)
         a->outs[n++].index = -1;
     }
     return NULL;
+}
+
+/* The lock keeps ExtendSession from adding names meanwhile. */
+leat_status leat_run_names_resolve(leat_client *c, leat_run_names *a)
+{
+    pthread_mutex_lock(&c->lock);
+    leat_status s = resolve(c, a);
+    pthread_mutex_unlock(&c->lock);
+    return s;
 }
 
 /* ---- A step ---- */

@@ -342,10 +342,8 @@ static void on_reply(void *arg, leat_status s, const leat_incoming *in)
     pthread_mutex_unlock(&w->lock);
     w->status = s;
     if (!s) {
-        char *p = w->reply = leat_xmalloc(in->size + 1);
         leat_cursor c = leat_cursor_of(in);
-        w->status = leat_cursor_copy(&c, p, in->size);
-        p[in->size] = 0;
+        w->status = leat_cursor_take(&c, in->size, &w->reply);
         w->size = in->size;
     }
     leat_event_set(&w->done);

@@ -74,9 +74,15 @@ leat_cursor leat_cursor_of(const leat_incoming *in);
 leat_status leat_cursor_copy(leat_cursor *c, void *to, size_t n) LEAT_MUST_CHECK;
 leat_status leat_cursor_skip(leat_cursor *c, size_t n) LEAT_MUST_CHECK;
 leat_status leat_cursor_varint(leat_cursor *c, uint64_t *out) LEAT_MUST_CHECK;
-/* Gives the whole message in contiguous memory: the slice itself if there is only one, else a copy.
- * *copy_out is that copy, which the caller frees with free(), or NULL. */
-const void *leat_incoming_flat(const leat_incoming *in, void **copy_out);
+/* Gives a copy of the n bytes that follow, with a NUL after them, which the caller frees with
+ * free(). Advances the cursor. RESOURCE_EXHAUSTED, with the size, if there is no memory: a peer
+ * decides how large its messages are. */
+leat_status leat_cursor_take(leat_cursor *c, size_t n, void **out) LEAT_MUST_CHECK;
+/* *out: the whole message in contiguous memory: the slice itself if there is only one, else a copy.
+ * *copy_out is that copy, which the caller frees with free(), or NULL. Errors are those of
+ * leat_cursor_take. */
+leat_status leat_incoming_flat(const leat_incoming *in, const void **out,
+                               void **copy_out) LEAT_MUST_CHECK;
 
 /* ---- Which transports a task listens on ---- */
 enum { LEAT_TRANSPORTS_MAX = 8 };

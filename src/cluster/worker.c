@@ -224,11 +224,12 @@ static leat_status add_graph(leat_worker *w, leat_worker_session *s, Leat__Graph
         return NULL;
     leat_registered_unref(r);
     LEAT_REQUIRE(open, ABORTED, "The session was closed while a graph was registered");
-    return leat_error(RESOURCE_EXHAUSTED,
-                      "%s has %d registered graphs, which is its limit: run fewer different sets of "
-                      "fetches, close sessions, or start it with a higher limit (leat server "
-                      "--max_graphs, max_graphs of leat_server_options)",
-                      w->task, w->max_graphs);
+    return leat_error(
+        RESOURCE_EXHAUSTED,
+        "%s has %d registered graphs, which is its limit: run fewer different sets of "
+        "fetches, close sessions, or start it with a higher limit (leat server "
+        "--max_graphs, max_graphs of leat_server_options)",
+        w->task, w->max_graphs);
 }
 
 static void register_graph(leat_worker *w, leat_server_call *a, const leat_incoming *in)

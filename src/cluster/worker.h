@@ -25,7 +25,7 @@ const char *leat_worker_task(const leat_worker *w); /* "/job:ps/replica:0/task:0
 int64_t leat_worker_incarnation(const leat_worker *w);
 leat_device *const *leat_worker_devices(const leat_worker *w, int *n_out);
 leat_exchanges *leat_worker_exchanges(leat_worker *w);
-int leat_worker_graphs(leat_worker *w); /* The number of graphs that are registered now. */
+int leat_worker_graphs(leat_worker *w);   /* The number of graphs that are registered now. */
 int leat_worker_sessions(leat_worker *w); /* The number of sessions of masters elsewhere. */
 /* Clears a container of resources on all devices; NULL: all containers. */
 void leat_worker_clear(leat_worker *w, const char *container);
@@ -60,8 +60,8 @@ leat_device *const *leat_worker_session_devices(const leat_worker_session *s);
 void leat_worker_session_close(leat_worker *w, const char *handle);
 
 /* worker_idle.c: closes the sessions of masters that have gone: those that had no call for idle_ns,
- * whose masters' connections, to be looked for in `open`, are closed, and whose masters, if they are
- * known, do not reply to GetStatus with the same incarnation. May wait for seconds for these
+ * whose masters' connections, to be looked for in `open`, are closed, and whose masters, if they
+ * are known, do not reply to GetStatus with the same incarnation. May wait for seconds for these
  * replies; the cancellation ends the wait. */
 void leat_worker_expire(leat_worker *w, const leat_connections *open, int64_t idle_ns,
                         leat_cancellation *cancellation);

@@ -1,6 +1,6 @@
-/* worker_idle.c -- sessions that their masters left behind. A master that was restarted closes those
- * of its former incarnation by its next CreateWorkerSession; for all others, whether the master is
- * still there is looked up here. */
+/* worker_idle.c -- sessions that their masters left behind. A master that was restarted closes
+ * those of its former incarnation by its next CreateWorkerSession; for all others, whether the
+ * master is still there is looked up here. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +19,8 @@ typedef struct idle_sessions {
     int n_calls;
 } idle_sessions;
 
-/* Finds the sessions without a connection that had no call for half of idle_ns: so a master is asked
- * several times before its sessions are closed. */
+/* Finds the sessions without a connection that had no call for half of idle_ns: so a master is
+ * asked several times before its sessions are closed. */
 static void find_idle(leat_worker *w, const leat_connections *open, int64_t idle_ns,
                       idle_sessions *out)
 {
@@ -65,9 +65,9 @@ static void ask_masters(leat_worker *w, idle_sessions *idle, leat_cancellation *
         if (p && !call_of(w, idle, s))
             idle->calls[idle->n_calls++].peer = p;
     }
-    leat_status s = leat_call_many(idle->calls, idle->n_calls, LEAT_METHOD_GET_STATUS, "GetStatus",
-                                   leat_now_ns() + INT64_C(1000000000) * ANSWER_SECONDS, false,
-                                   cancellation);
+    leat_status s =
+        leat_call_many(idle->calls, idle->n_calls, LEAT_METHOD_GET_STATUS, "GetStatus",
+                       leat_now_ns() + INT64_C(1000000000) * ANSWER_SECONDS, false, cancellation);
     leat_status_free(s); /* Each call has its own. */
 }
 

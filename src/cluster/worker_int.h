@@ -17,8 +17,8 @@ struct leat_worker_session {
     char *master_task;
     uint64_t master_incarnation;
     leat_usage usage;
-    uint64_t number; /* Different for all sessions of the process; marks their exchanges. */
-    bool closed;     /* Guarded by the worker's lock. */
+    uint64_t number;       /* Different for all sessions of the process; marks their exchanges. */
+    bool closed;           /* Guarded by the worker's lock. */
     leat_device **devices; /* The worker's devices, with the resources that this session sees. */
     int n_devices;
     struct leat_registered *graphs; /* Linked by next; guarded by the worker's lock. */

@@ -8,8 +8,8 @@
 #include "core/alloc.h"
 #include "core/log.h"
 
-/* A session that o's task opened when it had another incarnation; NULL if there is none. Called with
- * the worker's lock held. */
+/* A session that o's task opened when it had another incarnation; NULL if there is none. Called
+ * with the worker's lock held. */
 static leat_worker_session *find_former(leat_worker *w, const leat_worker_session_options *o)
 {
     size_t i = 0;
@@ -177,8 +177,7 @@ bool leat_worker_session_end(leat_worker *w, leat_worker_session *s, int64_t idl
 {
     leat_registered *graphs = NULL;
     pthread_mutex_lock(&w->lock);
-    bool end =
-        !s->closed && (!idle_ns || leat_usage_idle_ns(&s->usage, leat_now_ns()) > idle_ns);
+    bool end = !s->closed && (!idle_ns || leat_usage_idle_ns(&s->usage, leat_now_ns()) > idle_ns);
     if (end)
         graphs = take_out(w, s);
     pthread_mutex_unlock(&w->lock);

@@ -15,6 +15,8 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/map.h"
+#include "core/strbuf.h"
 #include "passes/pass.h"
 
 typedef struct frame {
@@ -36,7 +38,8 @@ typedef struct maker {
     int n_nodes; /* number of nodes before the pass */
     frame *frames;
     int n_frames;
-    int *leads_to; /* by node id: the frame of its outputs */
+    leat_map by_name; /* "number of the parent;name" -> frame */
+    int *leads_to;    /* by node id: the frame of its outputs */
     control_loop *loops;
     int n_loops, cap_loops, n_named;
 } maker;
@@ -49,11 +52,16 @@ bool leat_is_control_loop(const leat_node *n)
 static int child_frame(maker *m, const leat_node *enter, int parent)
 {
     const char *name = leat_node_string(enter, "frame_name");
-    for (int f = 1; f < m->n_frames; f++)
-        if (m->frames[f].parent == parent && strcmp(m->frames[f].name, name) == 0)
-            return f;
-    m->frames[m->n_frames] = (frame){.name = name, .parent = parent, .enter = enter};
-    return m->n_frames++;
+    leat_strbuf key = {0};
+    leat_strbuf_printf(&key, "%d;%s", parent, name);
+    frame *f = leat_map_get(&m->by_name, leat_strbuf_text(&key));
+    if (!f) {
+        f = &m->frames[m->n_frames++];
+        *f = (frame){.name = name, .parent = parent, .enter = enter};
+        leat_map_put(&m->by_name, leat_strbuf_text(&key), f);
+    }
+    leat_strbuf_release(&key);
+    return (int)(f - m->frames);
 }
 
 static void find_frames(maker *m)
@@ -225,6 +233,7 @@ leat_status leat_pass_control_loops(leat_compile *c)
                .leads_to = leat_new_array(int, g->n_nodes + 1)};
     find_frames(&m);
     leat_status s = add_loops(&m);
+    leat_map_release(&m.by_name);
     free(m.frames);
     free(m.leads_to);
     free(m.loops);

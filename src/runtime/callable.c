@@ -227,7 +227,8 @@ leat_status leat_callables_get(leat_callables *s, const leat_func *f, bool gradi
 {
     const struct {
         const void *f, *device;
-    } node_key = {f, device};
+        uintptr_t gradient; /* As wide as a pointer, so that the key has no padding. */
+    } node_key = {f, device, gradient};
     pthread_mutex_lock(&s->lock);
     leat_callable *c = leat_map_get_n(&s->by_node, &node_key, sizeof(node_key));
     leat_status bad = NULL;

@@ -19,6 +19,7 @@
 
 #include "core/alloc.h"
 #include "core/fingerprint.h"
+#include "core/map.h"
 #include "core/strbuf.h"
 #include "runtime/executor_int.h"
 
@@ -52,18 +53,26 @@ static void activate(leat_run *r, exec_node *n, iteration *it, const leat_entry 
 
 /* ---- Static frames ---- */
 
-static leat_status frame_of_enter(leat_executor *e, exec_node *x)
+/* by_name: "number of the parent's frame;name" -> exec_frame, of the frames found so far. */
+static leat_status frame_of_enter(leat_executor *e, exec_node *x, leat_map *by_name)
 {
     const char *name = leat_node_string(x->bound.node, "frame_name");
-    for (int f = 1; f < e->n_frames; f++)
-        if (e->frames[f].parent == x->frame && strcmp(e->frames[f].name, name) == 0) {
-            x->child_frame = f;
-            e->frames[f].n_enters++;
-            return NULL;
-        }
-    LEAT_REQUIRE(e->n_frames <= e->n_nodes, INTERNAL, "More frames than nodes");
-    x->child_frame = e->n_frames;
-    e->frames[e->n_frames++] = (exec_frame){.name = name, .parent = x->frame, .n_enters = 1};
+    leat_strbuf key = {0};
+    leat_strbuf_printf(&key, "%d;%s", x->frame, name);
+    exec_frame *f = leat_map_get(by_name, leat_strbuf_text(&key));
+    leat_status s = NULL;
+    if (!f && e->n_frames > e->n_nodes) {
+        s = leat_error(INTERNAL, "More frames than nodes");
+    } else if (!f) {
+        f = &e->frames[e->n_frames++];
+        *f = (exec_frame){.name = name, .parent = x->frame};
+        leat_map_put(by_name, leat_strbuf_text(&key), f);
+    }
+    leat_strbuf_release(&key);
+    if (s)
+        return s;
+    x->child_frame = (int)(f - e->frames);
+    f->n_enters++;
     return NULL;
 }
 
@@ -80,13 +89,13 @@ static leat_status set_frame(exec_node *dst, bool *seen, int index, int frame, i
     return NULL;
 }
 
-static leat_status spread(leat_executor *e, bool *seen, int *queue, int n)
+static leat_status spread(leat_executor *e, bool *seen, int *queue, int n, leat_map *by_name)
 {
     for (int at = 0; at < n; at++) {
         exec_node *x = &e->nodes[queue[at]];
         int frame = x->frame;
         if (x->kind == EXEC_ENTER) {
-            LEAT_TRY(frame_of_enter(e, x));
+            LEAT_TRY(frame_of_enter(e, x, by_name));
             frame = x->child_frame;
         } else if (x->kind == EXEC_EXIT) {
             LEAT_REQUIRE(frame != 0, INVALID_ARGUMENT, "{{node %s}} leaves no frame",
@@ -161,7 +170,9 @@ leat_status leat_flow_frames(leat_executor *e)
             seen[i] = true;
             queue[n++] = i;
         }
-    leat_status s = spread(e, seen, queue, n);
+    leat_map by_name = {0};
+    leat_status s = spread(e, seen, queue, n, &by_name);
+    leat_map_release(&by_name);
     free(seen);
     free(queue);
     return s;
@@ -183,8 +194,11 @@ static iteration *iteration_new(leat_run *r, live_frame *f)
 
 static live_frame *frame_get(leat_run *r, exec_node *enter, iteration *it)
 {
-    for (live_frame *f = r->frames; f; f = f->next)
-        if (f->index == enter->child_frame && f->parent_it == it)
+    if (!r->frames)
+        r->frames = leat_new_array(live_frame *, r->executor->n_frames);
+    live_frame **first = &r->frames[enter->child_frame];
+    for (live_frame *f = *first; f; f = f->next)
+        if (f->parent_it == it)
             return f;
     live_frame *f = leat_new(live_frame);
     f->index = enter->child_frame;
@@ -198,10 +212,10 @@ static live_frame *frame_get(leat_run *r, exec_node *enter, iteration *it)
     f->id = leat_hash64(f->path, strlen(f->path));
     f->enters_to_come = f->info->n_enters;
     f->parallel = enter->parallel > 0 ? enter->parallel : 1;
-    f->next = r->frames;
+    f->next = *first;
     if (f->next)
         f->next->prev = f;
-    r->frames = f;
+    *first = f;
     it->busy++; /* a child frame lives in it */
     iteration_new(r, f);
     return f;
@@ -212,7 +226,7 @@ static void frame_free(leat_run *r, live_frame *f)
     if (f->prev)
         f->prev->next = f->next;
     else
-        r->frames = f->next;
+        r->frames[f->index] = f->next;
     if (f->next)
         f->next->prev = f->prev;
     for (int i = 0; i < f->n; i++) {
@@ -233,8 +247,9 @@ static void frame_free(leat_run *r, live_frame *f)
 
 void leat_flow_clear(leat_run *r)
 {
-    while (r->frames)
-        frame_free(r, r->frames);
+    for (int i = 0; r->frames && i < r->executor->n_frames; i++)
+        while (r->frames[i])
+            frame_free(r, r->frames[i]);
 }
 
 static void start_iteration(leat_run *r, live_frame *f, task_list *ready)

@@ -109,9 +109,10 @@ struct leat_run {
     task_list spare; /* the starting thread's, kept between steps */
     atomic_int active;
     _Atomic(const exec_node *)
-        expensive;                  /* an expensive node that runs now, for messages; or NULL */
-    pthread_mutex_t flow;           /* guards frames and iterations; see rule 3 */
-    struct live_frame *frames;      /* all live frames but the root, linked */
+        expensive;        /* an expensive node that runs now, for messages; or NULL */
+    pthread_mutex_t flow; /* guards frames and iterations; see rule 3 */
+    /* The live frames of each of the executor's frames, linked; NULL until there is one. */
+    struct live_frame **frames;
     pthread_mutex_t wait_lock;      /* guards waiting */
     struct leat_async_run *waiting; /* async kernels under way, linked */
 };

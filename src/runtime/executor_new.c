@@ -189,6 +189,7 @@ void leat_run_free(leat_run *r)
     if (!r)
         return;
     leat_flow_clear(r);
+    free(r->frames);
     leat_iteration_release(r->executor, 0, &r->root);
     for (int i = 0; i < r->executor->n_slots; i++)
         if (r->kept[i]) {

@@ -158,8 +158,8 @@ void leat_step_free(leat_step *s)
 
 /* ---- Waiting for the end ---- */
 
-/* Writes the nodes and tasks that the step waits for to `all`, and the first node that waits on this
- * task, "" if there is none, to `node`. */
+/* Writes the nodes and tasks that the step waits for to `all`, and the first node that waits on
+ * this task, "" if there is none, to `node`. */
 static void name_the_waiting(plan_step *x, char *all, size_t size, char node[600])
 {
     leat_plan *p = x->plan;

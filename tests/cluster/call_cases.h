@@ -229,7 +229,7 @@ static void too_many(void)
     }
     await(&entered, 2);
     CHECK_ERROR(ask("/test/Echo", "", reply, sizeof reply, 0), RESOURCE_EXHAUSTED,
-                "2 calls under way, which is its limit");
+                "2 calls under way, which is its limit (--max_calls)");
     for (int i = 0; i < 2; i++)
         leat_event_set(&released[i]);
     for (int i = 0; i < 2; i++)

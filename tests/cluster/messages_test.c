@@ -2,6 +2,7 @@
  * compared with protobuf-c's reading of src/proto/cluster.proto, and bytes that are no such
  * message. */
 #include "cluster/message_codecs.h"
+#include "cluster/worker.h"
 #include "proto/wire.h"
 
 /* The bytes of an outgoing message in one piece of memory. Releases o. */
@@ -326,6 +327,28 @@ static void tensors(void)
     }
 }
 
+/* ---- Sizes that a peer decides ---- */
+
+/* A message that is larger than memory: what is not there is not looked at. */
+static void no_memory_for_it(void)
+{
+    const size_t huge = (size_t)1 << 60;
+    uint8_t byte = 0;
+    const leat_slice slices[] = {{&byte, 1, NULL}, {&byte, huge - 1, NULL}};
+    const leat_incoming in = {slices, 2, huge, NULL};
+    leat_cursor c = leat_cursor_of(&in);
+    const void *bytes;
+    void *copy = NULL;
+    CHECK_ERROR(leat_cursor_take(&c, huge, &copy), RESOURCE_EXHAUSTED,
+                "There is no memory for a message of 1152921504606846976 bytes");
+    CHECK_ERROR(leat_incoming_flat(&in, &bytes, &copy), RESOURCE_EXHAUSTED,
+                "There is no memory for a message of 1152921504606846976 bytes");
+    CHECK(!copy);
+    CHECK_ERROR(leat_cursor_take(&c, huge + 1, &copy), DATA_LOSS, "A message is cut off");
+    Leat__GetStatusRequest *q = NULL;
+    CHECK_ERROR(LEAT_REQUEST(get_status_request, &in, &q), RESOURCE_EXHAUSTED, "no memory");
+}
+
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"every_field", every_field}, {"as_protobuf", as_protobuf},
@@ -334,5 +357,5 @@ int main(int argc, char **argv)
                {"cut_off", cut_off}, {"wrong_types", wrong_types},
                {"last_one_counts", last_one_counts}, {"no_message", no_message},
                {"names_with_nul", names_with_nul}, {"too_many_keys", too_many_keys},
-               {"tensors", tensors});
+               {"tensors", tensors}, {"no_memory_for_it", no_memory_for_it});
 }

@@ -3,6 +3,7 @@
 
 #include <leat/leat.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #include "cluster/pair.h"
@@ -399,11 +400,58 @@ static void stops_waiting(void)
     leat_server_free(p.worker);
 }
 
+typedef struct opening {
+    leat_graph *g;
+    char target[64];
+    leat_status status;
+    atomic_bool ended;
+} opening;
+
+static void *open_session(void *arg)
+{
+    opening *o = arg;
+    leat_session *s = NULL;
+    o->status = leat_session_open(o->g, &s, .target = o->target);
+    atomic_store(&o->ended, true);
+    if (!o->status)
+        leat_session_close(s);
+    return NULL;
+}
+
+/* A server is freed while sessions are being opened on it, which wait for a task that is not there:
+ * they end, and the server lives until they have. */
+static void stops_while_sessions_open(void)
+{
+    enum { THREADS = 3 };
+    pair p;
+    pair_start(&p, NULL);
+    opening o = {.g = leat_graph_new()}, all[THREADS];
+    pthread_t threads[THREADS];
+    snprintf(o.target, sizeof(o.target), "%s", leat_server_target(p.worker));
+    leat_server_free(p.ps);
+    for (int i = 0; i < THREADS; i++) {
+        all[i] = o;
+        pthread_create(&threads[i], NULL, open_session, &all[i]);
+    }
+    usleep(200000);
+    for (int i = 0; i < THREADS; i++)
+        CHECK(!atomic_load(&all[i].ended));
+    leat_server_free(p.worker);
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(atomic_load(&all[i].ended));
+        pthread_join(threads[i], NULL);
+        CHECK_ERROR(all[i].status, UNAVAILABLE,
+                    "/job:worker/replica:0/task:0 is stopping: no session can be opened on it");
+    }
+    leat_graph_free(o.g);
+}
+
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"one_task", one_task}, {"two_tasks", two_tasks},
                {"loop_over_tasks", loop_over_tasks}, {"failing_task", failing_task},
                {"remote_session", remote_session}, {"requests_too_large", requests_too_large},
                {"device_counts", device_counts}, {"waiting_threads", waiting_threads},
-               {"stops_waiting", stops_waiting});
+               {"stops_waiting", stops_waiting},
+               {"stops_while_sessions_open", stops_while_sessions_open});
 }

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "cluster/exchange_int.h"
 #include "cluster/messages/messages.h"
 #include "cluster/messages/methods.h"
 #include "cluster/transport_int.h"
@@ -44,6 +45,14 @@ static const char *peer(const leat_server_call *a)
 }
 
 static const leat_server_call_ops ops = {.reply = reply, .on_cancel = on_cancel, .peer = peer};
+
+static bool watch(leat_server_call *a, void (*fn)(void *arg), void *arg)
+{
+    return true;
+}
+
+/* Of a caller that does not go. */
+static const leat_server_call_ops ops_there = {.reply = reply, .on_cancel = watch, .peer = peer};
 
 static void serve(call *c, const char *method, leat_strbuf *text)
 {
@@ -157,8 +166,88 @@ static void freed_after_a_tensor(void)
     leat_peers_free(peers);
 }
 
+/* ---- Sessions ---- */
+
+/* A graph that calls functions, and is registered while its session is closed, joins no other task:
+ * nobody would close what it has opened there. */
+static void closed_before_it_joins(void)
+{
+    leat_worker *w = start_worker();
+    leat_worker_session *s = NULL;
+    leat_far *far = NULL;
+    CHECK_OK(leat_worker_session_open(w, "session", &(leat_worker_session_options){0}, NULL));
+    CHECK_OK(leat_worker_find_session(w, "session", &s));
+    leat_worker_session_close(w, "session");
+    CHECK_ERROR(leat_worker_session_far(w, s, &far), ABORTED,
+                "The session was closed while a graph was registered");
+    CHECK(!far);
+    leat_worker_session_unref(s);
+    leat_worker_free(w);
+    leat_peers_free(peers);
+}
+
+static leat_status open_by(leat_worker *w, const char *handle, const char *task,
+                           uint64_t incarnation)
+{
+    return leat_worker_session_open(
+        w, handle,
+        &(leat_worker_session_options){.master_task = task, .master_incarnation = incarnation},
+        NULL);
+}
+
+/* A restarted master's former sessions are closed, those of others are not. */
+static void former_incarnation(void)
+{
+    leat_worker *w = start_worker();
+    const char *one = "/job:worker/replica:0/task:1", *two = "/job:worker/replica:0/task:2";
+    leat_worker_session *s = NULL;
+    CHECK_OK(open_by(w, "a", one, 11));
+    CHECK_OK(open_by(w, "b", one, 11));
+    CHECK_OK(open_by(w, "c", two, 11));
+    CHECK_OK(open_by(w, "d", "", 0));
+    CHECK_INT(leat_worker_sessions(w), 4);
+    CHECK_OK(open_by(w, "e", one, 12));
+    CHECK_INT(leat_worker_sessions(w), 3);
+    CHECK_ERROR(leat_worker_find_session(w, "b", &s), ABORTED, "Session handle is not found: b");
+    CHECK_OK(leat_worker_find_session(w, "c", &s));
+    leat_worker_session_unref(s);
+    leat_worker_free(w);
+    leat_peers_free(peers);
+}
+
+static bool holds(leat_worker *w, int64_t step)
+{
+    leat_exchange *x = leat_exchange_get(leat_worker_exchanges(w), step);
+    bool kept = x->session != 0;
+    leat_exchange_unref(x);
+    return kept;
+}
+
+/* The exchange of a step that a TensorFlow master drives waits for CleanupGraph, which a master
+ * that was killed does not send: it goes with the session. */
+static void step_without_cleanup(void)
+{
+    leat_worker *w = start_worker();
+    leat_run_graph_request q = {.graph_handle = (char *)register_graph(w),
+                                .session_handle = (char *)"session",
+                                .step_id = 9};
+    leat_outgoing o = {0};
+    leat_run_graph_request_encode(&o, &q);
+    serve(&(call){.base = {&ops_there}, .worker = w}, LEAT_METHOD_RUN_GRAPH, &o.text);
+    CHECK_SOON(leat_worker_idle(w));
+    leat_worker_await_runs(w);
+    CHECK(holds(w, 9));
+    leat_worker_session_close(w, "session");
+    CHECK(!holds(w, 9));
+    leat_worker_free(w);
+    leat_peers_free(peers);
+}
+
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"freed_after_a_run", freed_after_a_run},
-               {"freed_after_a_tensor", freed_after_a_tensor});
+               {"freed_after_a_tensor", freed_after_a_tensor},
+               {"closed_before_it_joins", closed_before_it_joins},
+               {"former_incarnation", former_incarnation},
+               {"step_without_cleanup", step_without_cleanup});
 }

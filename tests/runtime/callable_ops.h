@@ -11,6 +11,7 @@
 #include "core/alloc.h"
 #include "graph/graph_int.h"
 #include "runtime/callable.h"
+#include "runtime/kernel_int.h"
 #include "runtime/session_int.h"
 #include "test.h"
 
@@ -98,6 +99,20 @@ static inline leat_status keep(leat_kernel *k)
     return NULL;
 }
 
+/* The function of a node, and its gradient, are two callables. */
+static inline leat_status two_callables(leat_kernel *k)
+{
+    leat_callable *f, *gradient;
+    LEAT_TRY(leat_kernel_function(k, "f", 0, &f));
+    LEAT_TRY(leat_callables_get(leat_kernel_callables(k),
+                                leat_node_attr(leat_kernel_node(k), "f")->func, true,
+                                leat_kernel_device(k)->name, &gradient));
+    LEAT_REQUIRE(leat_callable_args(f, NULL) == 1 && leat_callable_args(gradient, NULL) == 2,
+                 INTERNAL, "f has %d arguments, its gradient has %d", leat_callable_args(f, NULL),
+                 leat_callable_args(gradient, NULL));
+    return NULL;
+}
+
 static inline leat_status vector(leat_infer *c)
 {
     leat_infer_out(c, 0, leat_shape(-1));
@@ -117,12 +132,18 @@ static inline void register_ops(void)
                                        .attrs = "f: func",
                                        .shape = leat_shape_none,
                                        .grad = leat_grad_missing,
+                                       .flags = LEAT_OP_STATEFUL},
+                                      {.name = "TestTwo",
+                                       .attrs = "f: func",
+                                       .shape = leat_shape_none,
+                                       .grad = leat_grad_missing,
                                        .flags = LEAT_OP_STATEFUL}};
     static const leat_kernel_def kernels[] = {{.op = "TestForEach", .run_async = for_each},
-                                              {.op = "TestKeep", .run = keep}};
-    CHECK_OK(leat_register_op(&ops[0]));
-    CHECK_OK(leat_register_op(&ops[1]));
-    CHECK_OK(leat_register_kernels("CPU", kernels, 2));
+                                              {.op = "TestKeep", .run = keep},
+                                              {.op = "TestTwo", .run = two_callables}};
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(leat_register_op(&ops[i]));
+    CHECK_OK(leat_register_kernels("CPU", kernels, 3));
 }
 
 /* ---- Graphs ---- */

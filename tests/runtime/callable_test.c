@@ -296,6 +296,23 @@ static void bad_bodies(void)
     }
 }
 
+static void square(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+{
+    out[0] = leat_mul(in[0], in[0]);
+}
+
+static void function_and_gradient(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_session *s;
+    leat_function_define(g, "Squared", square, NULL, 1, LEAT_FLOAT);
+    leat_out two = leat_op(g, "TestTwo", leat_attr_func("f", "Squared"));
+    CHECK_OK(leat_session_open(g, &s));
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(two)));
+    leat_session_close(s);
+    leat_graph_free(g);
+}
+
 int main(int argc, char **argv)
 {
     register_ops();
@@ -303,5 +320,6 @@ int main(int argc, char **argv)
                {"without_end", without_end}, {"captured_tensor", captured_tensor},
                {"captured_resource", captured_resource},
                {"resources_of_two_devices", resources_of_two_devices}, {"devices", devices},
-               {"errors", errors}, {"bad_bodies", bad_bodies});
+               {"errors", errors}, {"bad_bodies", bad_bodies},
+               {"function_and_gradient", function_and_gradient});
 }

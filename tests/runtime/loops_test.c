@@ -1,6 +1,7 @@
 /* loops_test.c -- loops that several devices run. Graphs are built twice: on one device, and with
  * nodes scattered over three; what they compute, and their gradients, must be the same. */
 #include <leat/leat.h>
+#include <time.h>
 
 #include "graph/graph_int.h"
 #include "test.h"
@@ -197,8 +198,47 @@ static void many(void)
     leat_graph_free(g);
 }
 
+/* ---- Many loops ---- */
+
+/* The seconds that the first run of a graph with n frames takes, one after the other. */
+static double run_frames(int n)
+{
+    leat_graph *g = leat_graph_new();
+    leat_session *s;
+    leat_out x = leat_random_uniform(g, leat_shape()); /* No constant, to be folded. */
+    for (int i = 0; i < n; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "frame_%d", i);
+        x = LEAT_OP1("Exit", LEAT_OP1("Enter", x, leat_attr_string("frame_name", name)));
+    }
+    CHECK_OK(leat_session_open(g, &s));
+    struct timespec a, b;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(x)));
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
+    leat_session_close(s);
+    leat_graph_free(g);
+    return (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
+}
+
+/* Time grows with the number of loops, not with its square: eight times as many loops take less
+ * than 48 times as long. */
+static void time_of_many_loops(void)
+{
+    double few = 1e9, all = 1e9;
+    for (int i = 0; i < 3; i++) {
+        double t = run_frames(4000);
+        few = t < few ? t : few;
+    }
+    for (int i = 0; i < 3 && all > 48 * few; i++)
+        all = run_frames(32000);
+    printf("4000 loops: %.3f s, 32000: %.3f s\n", few, all);
+    CHECK(all < 48 * few);
+}
+
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"simple", simple}, {"never", never}, {"with_cond", with_cond},
-               {"loop_in_loop", loop_in_loop}, {"in_a_cond", in_a_cond}, {"many", many});
+               {"loop_in_loop", loop_in_loop}, {"in_a_cond", in_a_cond}, {"many", many},
+               {"time_of_many_loops", time_of_many_loops});
 }

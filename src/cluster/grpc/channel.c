@@ -179,11 +179,13 @@ static bool take_parts_probe(leat_rpc *c)
     if (c->code == GRPC_STATUS_UNAVAILABLE || c->code == GRPC_STATUS_DEADLINE_EXCEEDED ||
         c->code == GRPC_STATUS_CANCELLED || c->code == GRPC_STATUS_UNAUTHENTICATED)
         return false;
-    void *copy = NULL;
     leat_incoming in = leat_bytes_received(c->reply);
+    char agent[] = LEAT_PARTS_AGENT;
     size_t n = strlen(LEAT_PARTS_AGENT);
-    bool yes = in.size == n && memcmp(leat_incoming_flat(&in, &copy), LEAT_PARTS_AGENT, n) == 0;
-    free(copy);
+    leat_cursor from = leat_cursor_of(&in);
+    leat_status s = in.size == n ? leat_cursor_copy(&from, agent, n) : NULL;
+    bool yes = in.size == n && !s && memcmp(agent, LEAT_PARTS_AGENT, n) == 0;
+    leat_status_free(s);
     free((void *)in.slices);
     c->probes_parts = false;
     pthread_mutex_lock(&ch->lock);

@@ -316,9 +316,10 @@ static void on_arrived(leat_tag *tag, bool ok)
         } else {
             refuse(a, room
                           ? leat_error(UNAUTHENTICATED, "The call carries no token, or a wrong one")
-                          : leat_error(RESOURCE_EXHAUSTED,
-                                       "The task has %d calls under way, which is its limit",
-                                       l->max_calls));
+                          : leat_error(
+                                RESOURCE_EXHAUSTED,
+                                "The task has %d calls under way, which is its limit (--max_calls)",
+                                l->max_calls));
         }
     } else {
         grpc_metadata_array_destroy(&a->metadata);

@@ -70,7 +70,7 @@ static leat_status refusal(const leat_local_call *k, const leat_local_endpoint *
                  "%s of %zu bytes is larger than the limit of %lld", k->method, size,
                  (long long)e->max_message);
     LEAT_REQUIRE(e->calls < e->max_calls, RESOURCE_EXHAUSTED,
-                 "The task has %d calls under way, which is its limit", e->max_calls);
+                 "The task has %d calls under way, which is its limit (--max_calls)", e->max_calls);
     return NULL;
 }
 

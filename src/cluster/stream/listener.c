@@ -157,7 +157,8 @@ static void on_request(served *g, const leat_frame *f, const char *method, const
     else if (!room)
         send_error(&g->conn, f->id,
                    leat_error(RESOURCE_EXHAUSTED,
-                              "The task has %d calls under way, which is its limit", l->max_calls));
+                              "The task has %d calls under way, which is its limit (--max_calls)",
+                              l->max_calls));
     if (!wanted)
         return;
     server_call *a = leat_new(server_call);
