@@ -18,21 +18,28 @@
 enum { RUN_MS = 5000, HANG_SECONDS = 60 };
 static const int64_t memory_bound = INT64_C(1536) << 20;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifdef SANITIZED
-/* The address space of a sanitized program cannot be limited; what it may allocate can. */
-const char *__asan_default_options(void);
-const char *__asan_default_options(void)
+/* A sanitizer gives NULL where there is no memory, as the C library does. */
+#define SANITIZER_OPTIONS(name)                                                                    \
+    __attribute__((visibility("default"))) const char *name(void);                                 \
+    const char *name(void)                                                                         \
+    {                                                                                              \
+        return "allocator_may_return_null=1";                                                      \
+    }
+SANITIZER_OPTIONS(__asan_default_options)
+SANITIZER_OPTIONS(__tsan_default_options)
+
+/* Limits this process to so much address space more than it has: a sanitized one begins with
+ * terabytes, which it does not use. */
+static void limit_memory(int64_t more)
 {
-    return "allocator_may_return_null=1:max_allocation_size_mb=1024";
+    unsigned long long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    CHECK(f && fscanf(f, "%llu", &pages) == 1);
+    if (f)
+        fclose(f);
+    const rlim_t all = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + (rlim_t)more;
+    CHECK(setrlimit(RLIMIT_AS, &(struct rlimit){all, all}) == 0);
 }
-#endif
 
 /* Every byte of a result is read, which a sanitizer checks. */
 static unsigned read_all(const leat_tensor *t)
@@ -124,9 +131,7 @@ static void try_row(const char *text, const advisory_row *head)
     const pid_t child = fork();
     if (child == 0) {
         advisory_row r;
-#ifndef SANITIZED
-        setrlimit(RLIMIT_AS, &(struct rlimit){2 * (rlim_t)memory_bound, 2 * (rlim_t)memory_bound});
-#endif
+        limit_memory(2 * memory_bound);
         setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
         alarm(HANG_SECONDS);
         row_read(&r, text);
@@ -141,9 +146,9 @@ static void try_row(const char *text, const advisory_row *head)
     if (!WIFEXITED(status) || WEXITSTATUS(status)) {
         test_failures++;
         printf("%s %s: %s %d\n", head->id, op,
-               !WIFSIGNALED(status)            ? "exit code"
+               !WIFSIGNALED(status)          ? "exit code"
                : WTERMSIG(status) == SIGALRM ? "no end, signal"
-                                               : "crashed by signal",
+                                             : "crashed by signal",
                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     }
     if (used.ru_maxrss * INT64_C(1024) > memory_bound) {

@@ -106,8 +106,8 @@ static inline void row_element(advisory_row *r, leat_dtype t, void *p)
     else if (t == LEAT_COMPLEX128)
         *(leat_complex128 *)p = (leat_complex128){f, strtod(end, &end)};
     else {
-        const int64_t v = *r->at == '-' ? (int64_t)strtoll(r->at, &end, 10)
-                                        : (int64_t)strtoull(r->at, &end, 10);
+        const int64_t v =
+            *r->at == '-' ? (int64_t)strtoll(r->at, &end, 10) : (int64_t)strtoull(r->at, &end, 10);
         memcpy(p, &v, leat_dtype_size(t));
     }
     if (end == r->at && !r->broken)
