@@ -150,8 +150,5 @@ def cut(c, rng):
         run(['ip', 'link', 'set', 'v0', 'up'])
 
 
-# Faults that are only done when --faults names them: each task that was restarted counts as one that has
-# ended for good, and a server whose peers have all ended, ends.
-ON_REQUEST = {'restart_worker', 'rolling_restart'}
 ALL = {f.__name__: f for f in (kill_worker, kill_chief, kill_ps, kill_all, pause_worker, pause_chief, pause_ps,
                                restart_worker, restart_ps, rolling_restart, vanish, flood, cut)}
