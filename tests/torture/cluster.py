@@ -106,6 +106,7 @@ class Cluster:
                         for i in range(workers)]
         self.tasks = [self.ps] + self.workers
         self.floor = 0  # no step that begins from now on may be below this one
+        self.saved = 0  # the step of the newest checkpoint that was seen
 
     def argv(self, job, index):
         return self.common + ['--job_name', job, '--task_index', str(index)]
@@ -137,7 +138,7 @@ class Cluster:
                 raise Failed('no steps of %s within %d s %s' % (', '.join(slow), self.limits.recovery, when))
         for t in workers:
             if t.lines[-1] < self.floor:
-                raise Failed('%s is at global step %d, behind the checkpoint of step %d, %s'
+                raise Failed('%s is at global step %d, but step %d was done or saved before, %s'
                              % (t.name, t.lines[-1], self.floor, when))
         return time.monotonic() - begin
 
@@ -154,8 +155,9 @@ class Cluster:
         # The chief may have removed the file meanwhile, after it wrote newer ones.
         if shown.returncode != 0 and os.path.exists(prefix + '.index'):
             raise Failed('checkpoint %s is not readable: %s' % (prefix, shown.stdout))
-        if step < self.floor:
-            raise Failed('the newest checkpoint is of step %d, after one of step %d' % (step, self.floor))
+        if step < self.saved:
+            raise Failed('the newest checkpoint is of step %d, after one of step %d' % (step, self.saved))
+        self.saved = step
         return step
 
     def flat(self):
@@ -187,7 +189,7 @@ class Cluster:
                 t.follow()  # it may end by itself when all who used it have ended
                 continue
             t.end(self.limits.end)
-        self.floor = self.checkpoint()
+        self.checkpoint()
 
     def abandon(self):
         for t in self.tasks:

@@ -55,25 +55,26 @@ def pause_ps(c, rng):
     pause(c, rng, c.ps)
 
 
-def restart_worker(c, rng):
-    """SIGTERM and a new process."""
-    t = rng.choice(c.workers[1:])
+def restart(c, rng, t):
+    """SIGTERM and a new process. No step is lost: the chief saves before the ps ends."""
+    c.floor = max(w.lines[-1] for w in c.workers)
     t.end(c.limits.end)
     c.watch(rng.uniform(0, 2))
     t.start()
 
 
+def restart_worker(c, rng):
+    restart(c, rng, rng.choice(c.workers))
+
+
 def restart_ps(c, rng):
-    c.ps.end(c.limits.end)
-    c.watch(rng.uniform(0, 2))
-    c.ps.start()
+    restart(c, rng, c.ps)
 
 
 def rolling_restart(c, rng):
     """Every task in turn gets SIGTERM and a new process, which trains before the next one's turn."""
     for t in rng.sample(c.tasks, len(c.tasks)):
-        t.end(c.limits.end)
-        t.start()
+        restart(c, rng, t)
         c.steps_go_on(c.workers, 'after %s was restarted' % t.name)
 
 

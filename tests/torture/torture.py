@@ -2,7 +2,7 @@
 """Runs clusters of mnist_replica for a time, does things to them, and checks as it goes:
 
 - steps of every worker go on within a stated time after each fault, and begin no earlier than at
-  the newest checkpoint that there was when the fault came;
+  the newest checkpoint that there was when the fault came; after SIGTERM, no step is lost;
 - the newest checkpoint is readable, and its step does not go back;
 - memory, descriptors and threads of the processes that survive stay the same;
 - no process ends unasked; after SIGTERM each ends with exit code 0, in time;
