@@ -84,27 +84,27 @@ class Task:
 
 
 class Cluster:
-    """A ps and workers that train without end and save to a directory."""
+    """ps tasks and workers that train without end and save to a directory."""
 
-    def __init__(self, build, folder, workers, sync, transports, limits, peer=None):
+    def __init__(self, build, folder, n_ps, workers, sync, transports, limits, peer=None):
         self.build, self.folder, self.limits, self.sync, self.peer = build, folder, limits, sync, peer
         self.model = os.path.join(folder, 'model')
         os.makedirs(self.model)
         self.env = dict(os.environ, LEAT_NUM_THREADS='1', LEAT_TOKEN='torture', **limits.environment)
-        ps = free_ports(1, '10.77.0.2' if peer else '127.0.0.1', peer)
+        ps = free_ports(n_ps, '10.77.0.2' if peer else '127.0.0.1', peer)
         hosts = free_ports(workers, '10.77.0.1' if peer else '127.0.0.1', None)
-        self.addresses = ps + hosts
-        self.common = [os.path.join(build, 'models/mnist_replica'), '--ps_hosts', ','.join(ps),
-                       '--worker_hosts', ','.join(hosts), '--train_steps', '1000000000',
+        self.ps_hosts, self.worker_hosts, self.addresses = ','.join(ps), ','.join(hosts), ps + hosts
+        self.common = [os.path.join(build, 'models/mnist_replica'), '--ps_hosts', self.ps_hosts,
+                       '--worker_hosts', self.worker_hosts, '--train_steps', '1000000000',
                        '--batch_size', '20', '--hidden_units', '32', '--learning_rate', '0.0001',
                        '--log_dir', self.model, '--save_secs', '2', '--transports', transports]
         if sync:
             self.common.append('--sync_replicas')
         inside = ['nsenter', '-t', str(peer), '-n', '--'] if peer else []
-        self.ps = Task('ps', inside + self.argv('ps', 0), self.env, folder)
+        self.ps = [Task('ps%d' % i, inside + self.argv('ps', i), self.env, folder) for i in range(n_ps)]
         self.workers = [Task('worker%d' % i, self.argv('worker', i), self.env, folder)
                         for i in range(workers)]
-        self.tasks = [self.ps] + self.workers
+        self.tasks = self.ps + self.workers
         self.floor = 0  # no step that begins from now on may be below this one
         self.saved = 0  # the step of the newest checkpoint that was seen
 
@@ -183,10 +183,10 @@ class Cluster:
             t.samples.append(now[t])
 
     def end(self):
-        """Ends the workers, the chief last of them, then the ps."""
-        for t in self.workers[::-1] + [self.ps]:
-            if t is self.ps and not t.running() and t.proc.returncode == 0:
-                t.follow()  # it may end by itself when all who used it have ended
+        """Ends the workers, the chief last of them, then the ps tasks."""
+        for t in self.workers[::-1] + self.ps:
+            if t in self.ps and not t.running() and t.proc.returncode == 0:
+                t.follow()  # a ps may end by itself when all who used it have ended
                 continue
             t.end(self.limits.end)
         self.checkpoint()

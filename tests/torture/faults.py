@@ -9,7 +9,7 @@ def kill(c, rng, t):
     """SIGKILL; the rest goes on meanwhile, if the task is a worker and rounds need no chief."""
     others = [w for w in c.workers if w is not t]
     t.kill()
-    if t is not c.ps and not (c.sync and t is c.workers[0]) and rng.random() < 0.5:
+    if t not in c.ps and not (c.sync and t is c.workers[0]) and rng.random() < 0.5:
         c.steps_go_on(others, 'while %s was dead' % t.name)
     else:
         c.watch(rng.uniform(0, 3))
@@ -25,7 +25,7 @@ def kill_chief(c, rng):
 
 
 def kill_ps(c, rng):
-    kill(c, rng, c.ps)
+    kill(c, rng, rng.choice(c.ps))
 
 
 def kill_all(c, rng):
@@ -52,7 +52,7 @@ def pause_chief(c, rng):
 
 
 def pause_ps(c, rng):
-    pause(c, rng, c.ps)
+    pause(c, rng, rng.choice(c.ps))
 
 
 def restart(c, rng, t):
@@ -68,7 +68,7 @@ def restart_worker(c, rng):
 
 
 def restart_ps(c, rng):
-    restart(c, rng, c.ps)
+    restart(c, rng, rng.choice(c.ps))
 
 
 def rolling_restart(c, rng):
@@ -98,7 +98,7 @@ def vanish(c, rng):
 def ports(c):
     """Where the tasks listen: their addresses, and in a network of our own their data ports, too."""
     found = {tuple(a.rsplit(':', 1)) for a in c.addresses}
-    hosts = [(c.addresses[1], 'self')] + [(c.addresses[0], c.peer)] * (c.peer is not None)
+    hosts = [(c.addresses[-1], 'self')] + [(c.addresses[0], c.peer)] * (c.peer is not None)
     for address, process in hosts if os.environ.get('LEAT_TORTURE_NETWORK') else []:
         for table in ('tcp', 'tcp6'):
             with open('/proc/%s/net/%s' % (process, table)) as f:
@@ -126,9 +126,8 @@ def flood(c, rng):
             except OSError:
                 pass
             opened.append(s)
-    ps, workers = c.addresses[0], ','.join(c.addresses[1:])
-    crowd = [subprocess.Popen([os.path.join(c.build, 'leat'), 'check', '--ps_hosts', ps, '--worker_hosts', workers],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=c.env,
+    ask = [os.path.join(c.build, 'leat'), 'check', '--ps_hosts', c.ps_hosts, '--worker_hosts', c.worker_hosts]
+    crowd = [subprocess.Popen(ask, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=c.env,
                               preexec_fn=die_with_parent) for _ in range(rng.randint(2, 12))]
     try:
         c.steps_go_on(c.workers, 'during a flood')

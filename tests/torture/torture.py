@@ -91,13 +91,13 @@ class Soak:
         names = self.choices(sync, joined)
         if not names:
             return
-        workers = rng.randint(2, 3)
-        self.say('round %d: %d workers, %s, %s%s' % (number, workers, 'synchronous' if sync else 'asynchronous', transports,
+        n_ps, workers = rng.randint(1, 2), rng.randint(2, 3)
+        self.say('round %d: %d ps, %d workers, %s, %s%s' % (number, n_ps, workers, 'synchronous' if sync else 'asynchronous', transports,
                                                      ', the ps in another network' if joined else ''))
         folder = os.path.join(self.folder, 'round%d' % number)
         os.makedirs(folder)
         peer = joined_namespace() if joined else None
-        c = Cluster(self.o.build, folder, workers, sync, transports, self.limits, peer.pid if peer else None)
+        c = Cluster(self.o.build, folder, n_ps, workers, sync, transports, self.limits, peer.pid if peer else None)
         until = time.monotonic() + seconds
         try:
             c.start()
@@ -113,7 +113,7 @@ class Soak:
                 c.checkpoint()
                 c.flat()
                 self.say('%s: %.1f s, then steps after %.1f s; global step %d' % (name, lasted, took, c.workers[0].lines[-1]))
-            self.say('ps: %d KB, %d descriptors, %d threads' % c.ps.measure())
+            self.say('ps0: %d KB, %d descriptors, %d threads' % c.ps[0].measure())
             c.end()
         except Failed as e:
             self.fail(str(e), c)
