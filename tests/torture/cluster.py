@@ -86,9 +86,9 @@ class Task:
 class Cluster:
     """ps tasks and workers that train without end and save to a directory."""
 
-    def __init__(self, build, folder, n_ps, workers, sync, transports, limits, peer=None):
+    def __init__(self, build, folder, n_ps, workers, sync, transports, security, limits, peer=None):
         self.build, self.folder, self.limits, self.sync, self.peer = build, folder, limits, sync, peer
-        self.model = os.path.join(folder, 'model')
+        self.security, self.model = security, os.path.join(folder, 'model')
         os.makedirs(self.model)
         self.env = dict(os.environ, LEAT_NUM_THREADS='1', LEAT_TOKEN='torture', **limits.environment)
         ps = free_ports(n_ps, '10.77.0.2' if peer else '127.0.0.1', peer)
@@ -97,7 +97,7 @@ class Cluster:
         self.common = [os.path.join(build, 'models/mnist_replica'), '--ps_hosts', self.ps_hosts,
                        '--worker_hosts', self.worker_hosts, '--train_steps', '1000000000',
                        '--batch_size', '20', '--hidden_units', '32', '--learning_rate', '0.0001',
-                       '--log_dir', self.model, '--save_secs', '2', '--transports', transports]
+                       '--log_dir', self.model, '--save_secs', '2', '--transports', transports] + security
         if sync:
             self.common.append('--sync_replicas')
         inside = ['nsenter', '-t', str(peer), '-n', '--'] if peer else []

@@ -127,6 +127,7 @@ def flood(c, rng):
                 pass
             opened.append(s)
     ask = [os.path.join(c.build, 'leat'), 'check', '--ps_hosts', c.ps_hosts, '--worker_hosts', c.worker_hosts]
+    ask += c.security
     crowd = [subprocess.Popen(ask, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=c.env,
                               preexec_fn=die_with_parent) for _ in range(rng.randint(2, 12))]
     try:

@@ -61,6 +61,19 @@ def joined_namespace():
     return peer
 
 
+def tls(folder):
+    """Flags for mutual TLS, by a certificate that signs itself; none without the openssl command."""
+    cert, key = os.path.join(folder, 'task.pem'), os.path.join(folder, 'task.key')
+    if not shutil.which('openssl'):
+        return []
+    made = run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes',
+                '-days', '2', '-subj', '/CN=torture', '-addext', 'subjectAltName=IP:127.0.0.1,IP:10.77.0.1,IP:10.77.0.2',
+                '-keyout', key, '-out', cert])
+    if made.returncode:
+        raise Failed('openssl: ' + made.stdout)
+    return ['--tls_cert', cert, '--tls_key', key, '--tls_ca', cert, '--tls_mutual']
+
+
 class Soak:
     def __init__(self, options):
         self.o = options
@@ -92,12 +105,15 @@ class Soak:
         if not names:
             return
         n_ps, workers = rng.randint(1, 2), rng.randint(2, 3)
-        self.say('round %d: %d ps, %d workers, %s, %s%s' % (number, n_ps, workers, 'synchronous' if sync else 'asynchronous', transports,
-                                                     ', the ps in another network' if joined else ''))
         folder = os.path.join(self.folder, 'round%d' % number)
         os.makedirs(folder)
+        security = tls(folder) if rng.random() < 0.3 else []
+        self.say('round %d: %d ps, %d workers, %s, %s%s%s' % (
+            number, n_ps, workers, 'synchronous' if sync else 'asynchronous', transports,
+            ', TLS' if security else '', ', the ps in another network' if joined else ''))
         peer = joined_namespace() if joined else None
-        c = Cluster(self.o.build, folder, n_ps, workers, sync, transports, self.limits, peer.pid if peer else None)
+        c = Cluster(self.o.build, folder, n_ps, workers, sync, transports, security, self.limits,
+                    peer.pid if peer else None)
         until = time.monotonic() + seconds
         try:
             c.start()
@@ -112,10 +128,11 @@ class Soak:
                 took = c.steps_go_on(c.workers, 'after ' + name)
                 c.checkpoint()
                 c.flat()
-                self.say('%s: %.1f s, then steps after %.1f s; global step %d' % (name, lasted, took, c.workers[0].lines[-1]))
+                self.say('%s: %.1f s, then steps after %.1f s; global step %d'
+                         % (name, lasted, took, c.workers[0].lines[-1]))
             self.say('ps0: %d KB, %d descriptors, %d threads' % c.ps[0].measure())
             c.end()
-        except Failed as e:
+        except (Failed, OSError) as e:  # OSError: a process ended while it was measured
             self.fail(str(e), c)
         finally:
             c.abandon()
@@ -138,7 +155,8 @@ class Soak:
 
     def run(self):
         rng = random.Random(self.o.seed)
-        print('seed %d, %d s; steps must go on within %d s of a fault' % (self.o.seed, self.o.seconds, self.limits.recovery))
+        print('seed %d, %d s; steps must go on within %d s of a fault'
+              % (self.o.seed, self.o.seconds, self.limits.recovery))
         length, number = max(55, self.o.seconds / 6), 0
         while self.left() > 20 or number == 0:
             self.round(number, random.Random(rng.random()), min(length, max(self.left(), 10)))
