@@ -5,8 +5,10 @@ CMAKE_FLAGS ?=
 cmake_flags = $(CMAKE_FLAGS) $(if $(WERROR),$(if $(findstring SANITIZE,$(CMAKE_FLAGS)),,-DLEAT_WERROR=ON))
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 120
+TORTURE_SECONDS ?= 1800
+TORTURE_BUILD ?= $(BUILD)
 
-.PHONY: all deps test demo bench interop install asan tsan clang aarch64 fuzz clean help
+.PHONY: all deps test demo bench interop torture install asan tsan clang aarch64 fuzz clean help
 
 all: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) $(if $(TARGET),--target $(TARGET))
@@ -38,6 +40,10 @@ bench: all ## measure Leat against TensorFlow, PyTorch and MXNet, into docs/benc
 
 interop: all ## real TensorFlow clients and servers together with Leat's
 	@scripts/interop $(BUILD) $(CASES)
+
+torture: $(if $(filter $(BUILD),$(TORTURE_BUILD)),all) ## kill, pause, restart, cut off and flood clusters for TORTURE_SECONDS (TORTURE_BUILD=build-asan, TORTURE_FLAGS='--seed 1')
+	@scripts/deps iproute2 python3 || echo 'without iproute2 no link is cut'
+	@tests/torture/torture.py --build $(TORTURE_BUILD) --seconds $(TORTURE_SECONDS) $(TORTURE_FLAGS)
 
 install: all ## install library, headers and command under PREFIX
 	@cmake --install $(BUILD) --prefix $(PREFIX)

@@ -1,0 +1,234 @@
+/* advisories_test.c -- what TensorFlow's security advisories publish, given to Leat's ops: each row
+ * of advisories.txt ends with a status or a result, in a process of its own, within a time and a
+ * memory. A row runs twice, with its inputs as constants, which shape functions and passes see, and
+ * as feeds of unknown shape, which only kernels see. Rows of ops that Leat does not have are
+ * counted, and run as soon as it has them. LEAT_SHOW=1 prints what every row gave; words on the
+ * command line choose rows by their id or op. */
+#include "test.h"
+
+#include <leat/leat.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "graph/op_info.h"
+#include "ops/advisory_row.h"
+
+/* A row may use 1.5 GiB, or wait for 5 s, and a process that takes 60 s hangs. */
+enum { RUN_MS = 5000, HANG_SECONDS = 60 };
+static const int64_t memory_bound = INT64_C(1536) << 20;
+
+/* A sanitizer gives NULL where there is no memory, as the C library does. */
+#define SANITIZER_OPTIONS(name)                                                                    \
+    __attribute__((visibility("default"))) const char *name(void);                                 \
+    const char *name(void)                                                                         \
+    {                                                                                              \
+        return "allocator_may_return_null=1";                                                      \
+    }
+SANITIZER_OPTIONS(__asan_default_options)
+SANITIZER_OPTIONS(__tsan_default_options)
+
+/* Limits this process to so much address space more than it has: a sanitized one begins with
+ * terabytes, which it does not use. */
+static void limit_memory(int64_t more)
+{
+    unsigned long long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    CHECK(f && fscanf(f, "%llu", &pages) == 1);
+    if (f)
+        fclose(f);
+    const rlim_t all = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + (rlim_t)more;
+    CHECK(setrlimit(RLIMIT_AS, &(struct rlimit){all, all}) == 0);
+}
+
+/* Every byte of a result is read, which a sanitizer checks. */
+static unsigned read_all(const leat_tensor *t)
+{
+    const unsigned char *p = leat_tensor_data(t);
+    unsigned sum = 0;
+    for (size_t i = 0; i < leat_tensor_bytes(t); i++)
+        sum = sum * 31 + p[i];
+    return sum;
+}
+
+static leat_status run_graph(const advisory_row *r, const char *text, const bool *fed)
+{
+    leat_graph *g = leat_graph_new();
+    leat_session *session = NULL;
+    leat_feed feeds[ROW_INPUTS];
+    leat_fetch fetches[32];
+    leat_tensor *values[32] = {0};
+    int n_feeds = 0, n_fetches = 0;
+    char name[16] = "a";
+    leat_out x, last;
+    leat_status s = leat_graph_from_text(g, text, "");
+    for (int i = 0; !s && i < r->n_in; i++) {
+        snprintf(name, sizeof(name), "i%d", i);
+        s = leat_graph_find_out(g, name, &x);
+        if (fed[i])
+            feeds[n_feeds++] = (leat_feed){x, r->in[i]};
+    }
+    if (r->n_nodes)
+        snprintf(name, sizeof(name), "n%d", r->n_nodes - 1);
+    if (!s)
+        s = leat_graph_find_out(g, name, &last);
+    leat_node *n = s ? NULL : last.node;
+    if (n) {
+        for (int i = 0; i < leat_node_outputs(n) && i < 32; i++) {
+            const leat_dtype t = leat_out_dtype(leat_output(last, i));
+            if (t != LEAT_RESOURCE && t != LEAT_VARIANT)
+                fetches[n_fetches] = (leat_fetch){leat_output(last, i), &values[n_fetches]},
+                n_fetches++;
+        }
+        s = leat_session_open(g, &session, .timeout_ms = RUN_MS, .inter_op_threads = 2);
+        if (!s)
+            s = leat_session_run(session, (leat_feeds){feeds, n_feeds},
+                                 (leat_fetches){fetches, n_fetches}, (leat_targets){&last, 1});
+    }
+    for (int i = 0; i < n_fetches; i++) {
+        if (values[i] && read_all(values[i]) == 12345)
+            printf(" "); /* the sum is used, so the reads remain */
+        leat_tensor_unref(values[i]);
+    }
+    leat_session_close(session);
+    leat_graph_free(g);
+    return s;
+}
+
+/* Gives the exit code: 0, or 1 where a result came that ought to be an error. */
+static int run_row(const advisory_row *r)
+{
+    bool good = true;
+    for (int constant = r->n_nodes > 0; constant >= 0; constant--) {
+        leat_strbuf text = {0};
+        bool fed[ROW_INPUTS] = {0};
+        for (int i = 0; i < r->n_in; i++)
+            fed[i] = !row_source(r, i, constant, &text);
+        leat_strbuf_puts(&text, leat_strbuf_text(&r->graph));
+        leat_status s = run_graph(r, leat_strbuf_text(&text), fed);
+        if (getenv("LEAT_SHOW"))
+            printf("%s %s%s: %s %s\n", r->id, r->n_nodes ? r->ops[r->n_nodes - 1] : "GraphDef",
+                   constant ? "" : " fed", leat_code_name(leat_status_code(s)),
+                   leat_status_message(s));
+        if (!s && r->must_fail) {
+            printf("%s %s: a result, want an error\n", r->id, r->ops[r->n_nodes - 1]);
+            good = false;
+        }
+        if (s && !leat_status_message(s)[0]) {
+            printf("%s: an error without a message\n", r->id);
+            good = false;
+        }
+        leat_status_free(s);
+        leat_strbuf_release(&text);
+    }
+    return !good;
+}
+
+/* Runs the row in a child. */
+static void try_row(const char *text, const advisory_row *head)
+{
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        advisory_row r;
+        limit_memory(2 * memory_bound);
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        alarm(HANG_SECONDS);
+        row_read(&r, text);
+        const int code = run_row(&r);
+        row_release(&r);
+        exit(code);
+    }
+    int status = 0;
+    struct rusage used = {0};
+    const char *op = head->n_nodes ? head->ops[head->n_nodes - 1] : "GraphDef";
+    CHECK(wait4(child, &status, 0, &used) == child);
+    if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+        test_failures++;
+        printf("%s %s: %s %d\n", head->id, op,
+               !WIFSIGNALED(status)          ? "exit code"
+               : WTERMSIG(status) == SIGALRM ? "no end, signal"
+                                             : "crashed by signal",
+               WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    }
+    if (used.ru_maxrss * INT64_C(1024) > memory_bound) {
+        test_failures++;
+        printf("%s %s: %ld MB of memory\n", head->id, op, used.ru_maxrss / 1024);
+    }
+}
+
+static const char *missing_op(const advisory_row *r)
+{
+    for (int i = 0; i < r->n_nodes; i++)
+        if (!leat_op_find(r->ops[i]))
+            return r->ops[i];
+    return NULL;
+}
+
+static char **words;
+static int n_words;
+
+static bool chosen(const char *row)
+{
+    for (int i = 0; i < n_words; i++)
+        if (strstr(row, words[i]))
+            return true;
+    return n_words == 0;
+}
+
+static char *read_table(void)
+{
+    FILE *f = fopen(LEAT_SOURCE_DIR "/tests/ops/advisories.txt", "r");
+    leat_strbuf b = {0};
+    char piece[4096];
+    CHECK(f != NULL);
+    for (size_t n; f && (n = fread(piece, 1, sizeof(piece), f)) > 0;)
+        leat_strbuf_add(&b, piece, n);
+    if (f)
+        fclose(f);
+    leat_strbuf_puts(&b, "\n");
+    return leat_strbuf_take(&b);
+}
+
+static void rows(void)
+{
+    char *table = read_table();
+    int ran = 0, absent = 0;
+    leat_strbuf names = {0};
+    for (char *row = table, *next; *row; row = next) {
+        next = strchr(row, '\n');
+        while (next[1] == ' ')
+            next = strchr(next + 1, '\n');
+        *next++ = 0;
+        if (!*row || *row == '#' || !chosen(row))
+            continue;
+        advisory_row r;
+        row_read(&r, row);
+        const char *op = missing_op(&r);
+        if (r.broken) {
+            test_failures++;
+            printf("advisories.txt: %s cannot be read from here on: %.40s\n", r.id, r.broken);
+        } else if (op) {
+            absent++;
+            char word[80];
+            snprintf(word, sizeof(word), " %s ", op);
+            if (!strstr(leat_strbuf_text(&names), word))
+                leat_strbuf_printf(&names, "%s%s ", names.n ? "" : " ", op);
+        } else {
+            ran++;
+            try_row(row, &r);
+        }
+        row_release(&r);
+    }
+    printf("%d rows ran. %d are not there yet:%s\n", ran, absent, leat_strbuf_text(&names));
+    CHECK(n_words || ran > 0);
+    leat_strbuf_release(&names);
+    free(table);
+}
+
+int main(int argc, char **argv)
+{
+    words = argv + 1;
+    n_words = argc - 1;
+    return RUN(1, argv, {"rows", rows});
+}
