@@ -151,8 +151,5 @@ def cut(c, rng):
         run(['ip', 'link', 'set', 'v0', 'up'])
 
 
-# Faults that are only done when --faults names them: a server whose peers have all been restarted takes
-# them for ended, and ends; and a ps that is told to end does not wait until the chief has saved.
-ON_REQUEST = {'restart_worker', 'restart_ps', 'rolling_restart'}
 ALL = {f.__name__: f for f in (kill_worker, kill_chief, kill_ps, kill_all, pause_worker, pause_chief, pause_ps,
                                restart_worker, restart_ps, rolling_restart, vanish, flood, cut)}

@@ -91,7 +91,7 @@ class Soak:
 
     def choices(self, sync, joined):
         names = [n for n in self.o.faults.split(',') if n] or [
-            n for n in faults.ALL if n not in self.o.without.split(',') and n not in faults.ON_REQUEST]
+            n for n in faults.ALL if n not in self.o.without.split(',')]
         if sync:  # a second client would take the tokens of the replica
             names = [n for n in names if n != 'vanish']
         if not joined:
