@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "core/alloc.h"
 #include "core/buffer.h"
 
 enum { SHARED_BATCHES = 64 }; /* batches of a size class that the shared list keeps */
@@ -131,6 +132,12 @@ void *leat_block_alloc_slow(size_t size)
     if (leat_block_mine == &gone)
         return block_new(LEAT_ASAN ? size : class_size(leat_block_class(size)));
     return refill(leat_block_mine, leat_block_class(size));
+}
+
+void *leat_block_xalloc_slow(size_t size)
+{
+    void *p = leat_block_alloc_slow(size);
+    return p ? p : leat_out_of_memory(size);
 }
 
 void leat_block_free_slow(void *p, size_t size)
