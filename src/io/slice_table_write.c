@@ -51,8 +51,7 @@ static leat_status fill(Leat__TensorProto *p, const leat_tensor *t)
         return leat_error(UNIMPLEMENTED, "Saving data type %s not yet supported",
                           leat_dtype_name(t->dtype));
     default:
-        leat_tensor_to_field(t, p);
-        return NULL;
+        return leat_tensor_to_field(t, p);
     }
 }
 

@@ -141,8 +141,10 @@ static leat_status parse_message(parser *p, const leat_field *f, ProtobufCMessag
         leat_lexer_next(&p->l);
     else
         LEAT_TRY(want(p, '{'));
+    ProtobufCMessage *child;
+    LEAT_TRY(leat_field_child(f, m, &child));
     p->depth++;
-    LEAT_TRY(parse_body(p, leat_field_child(f, m)));
+    LEAT_TRY(parse_body(p, child));
     p->depth--;
     return want(p, close);
 }
@@ -170,8 +172,7 @@ static leat_status parse_value(parser *p, const leat_field *f, ProtobufCMessage 
     default:
         LEAT_TRY(parse_integer(p, f->type, &v));
     }
-    leat_field_store(f, m, &v);
-    return NULL;
+    return leat_field_store(f, m, &v);
 }
 
 /* ---- Fields ---- */
