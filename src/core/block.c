@@ -2,6 +2,7 @@
 #include "core/block.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "core/alloc.h"
@@ -23,6 +24,7 @@ static struct shared_list {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
+static bool has_key;
 static leat_block_cache none; /* the cache of a thread that has allocated nothing yet */
 /* The cache of a thread that is ending or cannot have lists: uses malloc only. */
 static leat_block_cache gone;
@@ -69,13 +71,13 @@ static void thread_end(void *arg)
 
 static void make_key(void)
 {
-    pthread_key_create(&key, thread_end);
+    has_key = pthread_key_create(&key, thread_end) == 0;
 }
 
 static leat_block_cache *cache_new(void)
 {
     pthread_once(&once, make_key);
-    leat_block_cache *c = calloc(1, sizeof(*c));
+    leat_block_cache *c = has_key ? calloc(1, sizeof(*c)) : NULL;
     if (!c || pthread_setspecific(key, c) != 0) {
         free(c);
         return &gone;
