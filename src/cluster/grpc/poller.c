@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "cluster/grpc/channel_int.h"
+#include "cluster/grpc/guard.h"
 #include "core/bind.h"
 #include "core/later.h"
 #include "core/log.h"
@@ -55,6 +56,7 @@ static grpc_event next_event(void)
 {
     grpc_event e;
     int64_t until = leat_ping_check();
+    leat_guard_polls();
     if (!leat_spin(LEAT_SPIN_NS, take_event, &e))
         e = grpc_completion_queue_next(queue, leat_grpc_time(until), NULL);
     return e;
