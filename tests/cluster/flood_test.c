@@ -1,5 +1,7 @@
 /* flood_test.c -- floods of HTTP/2 frames at a listener on gRPC: its memory stays bounded, and the
  * calls of others go on. */
+#include <sys/resource.h>
+
 #include "cluster/grpc/parts.h"
 #include "cluster/http2_attacker.h"
 #include "echo.h"
@@ -186,6 +188,40 @@ static void table_full(void)
     server_end(&s);
 }
 
+static void few_descriptors(void)
+{
+    struct rlimit r;
+    getrlimit(RLIMIT_NOFILE, &r);
+    r.rlim_cur = 512;
+    setrlimit(RLIMIT_NOFILE, &r);
+}
+
+/* More connections than the server has descriptors, which send nothing. gRPC would never accept a
+ * connection again after one that it could not accept. */
+static void crowd(void)
+{
+    enum { N = 900 };
+    static int fds[N];
+    server s = {.task = task_start_after(few_descriptors, "server", "")};
+    CHECK_INT(fscanf(s.task.says, "%d", &s.port), 1);
+    snprintf(s.address, sizeof s.address, "127.0.0.1:%d", s.port);
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)s.port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    for (int i = 0; i < N; i++) {
+        fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        connect(fds[i], (struct sockaddr *)&to, sizeof to);
+    }
+    sleep(1);
+    for (int i = 0; i < N; i++)
+        close(fds[i]);
+    CHECK_OK(leat_channel_open(s.address, "/job:ps/task:0", NULL, &s.channel));
+    char reply[8];
+    CHECK_OK(echo_call(s.channel, "/test/Echo", "hello", reply, sizeof reply,
+                       &(leat_call_options){.deadline_ns = in_ms(20000), .wait_ready = true}));
+    server_end(&s);
+}
+
 /* One connection gets half of all calls. */
 static void half(void)
 {
@@ -213,5 +249,5 @@ int main(int argc, char **argv)
         return serve(argv[3]);
     return RUN(argc, argv, {"resets", resets}, {"continuation", continuation}, {"streams", streams},
                {"pings", pings}, {"large_first", large_first}, {"many_calls", many_calls},
-               {"table_full", table_full}, {"half", half});
+               {"table_full", table_full}, {"crowd", crowd}, {"half", half});
 }

@@ -27,6 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cluster/grpc/accept.h"
 #include "core/alloc.h"
 #include "core/log.h"
 #include "core/thread.h"
@@ -40,9 +41,10 @@ enum {
     SLOW_BYTES_PER_MS = 16 * 1000, /* What gRPC parses at least, on slow machines and with TLS. */
     SLOW_LEAST = 16 << 10,         /* Bytes that a connection has brought if it is to be blamed. */
     UNFINISHED_MAX = 2000,
+    PAUSED_MS = 100, /* How often descriptors are counted while none is accepted. */
 };
 static const int64_t SECOND_NS = INT64_C(1000000000), COUNT_NS = INT64_C(3000000000),
-                     FLOOD_NS = INT64_C(3000000000);
+                     FLOOD_NS = INT64_C(3000000000), IDLE_NS = INT64_C(1000000000);
 
 typedef struct conn {
     struct conn *next, **link;
@@ -52,7 +54,8 @@ typedef struct conn {
     int calls, receiving; /* Under way; those that were accepted and have no whole message. */
     bool known;           /* A call was accepted, and its message came as a whole. */
     bool cut;
-    int unfinished; /* See rule 3; since second_ns. */
+    int64_t since_ns; /* When the connection was accepted. */
+    int unfinished;   /* See rule 3; since second_ns. */
     int64_t second_ns;
     uint64_t bytes, bytes_then; /* Read by gRPC; when rule 2 began to count. */
 } conn;
@@ -66,7 +69,8 @@ static bool runs; /* There is a thread. */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* Guards what follows; taken last. */
 static conn *conns;
-static int poller = -1, quit_fd = -1; /* -1: there is no thread. */
+static int poller = -1, wake_fd = -1; /* -1: there is no thread. */
+static bool quits;                    /* The thread has to end. */
 static int64_t log_ns;                /* From this time on a connection that was ended is logged. */
 static int unlogged;                  /* Connections that were ended and not logged. */
 static int64_t cut_ns;                /* When the last connection was ended; 0: none was. */
@@ -206,9 +210,8 @@ static void cut(conn *c, const char *why)
     inet_ntop(AF_INET6, &c->peer.sin6_addr, host, sizeof host);
     if (unlogged > 1)
         snprintf(more, sizeof more, "; so were %d others since the last such line", unlogged - 1);
-    LEAT_LOG(WARNING,
-             "The connection of %s port %d over gRPC was closed: %s. No client of gRPC does that%s",
-             host, ntohs(c->peer.sin6_port), why, more);
+    LEAT_LOG(WARNING, "The connection of %s port %d over gRPC was closed: %s%s", host,
+             ntohs(c->peer.sin6_port), why, more);
     log_ns = now + SECOND_NS;
     unlogged = 0;
 }
@@ -224,7 +227,8 @@ static void check_first(conn *c)
 {
     if (!c->cut && !c->known && !c->receiving &&
         c->bytes > (is_flooded() ? LEAT_GUARD_FIRST_FLOODED : LEAT_GUARD_FIRST))
-        cut(c, "it sent many bytes without making a call that this task accepts");
+        cut(c,
+            "it sent many bytes without making a call that this task accepts, as no client does");
 }
 
 /* Counts the bytes of all connections, and forgets those that gRPC has closed. Gives the bytes
@@ -264,7 +268,7 @@ static void check_slow(void)
     bool slow = !begin && took > (is_flooded() ? SLOW_FLOODED_NS : SLOW_NS) &&
                 all < (uint64_t)(took / 1000000) * SLOW_BYTES_PER_MS;
     if (slow && most && most->bytes - most->bytes_then > SLOW_LEAST) {
-        cut(most, "what it sends takes this task long to read");
+        cut(most, "what it sends takes this task long to read, as nothing that clients send does");
         count_all(begin = true, &most);
     }
     if (begin) {
@@ -274,23 +278,36 @@ static void check_slow(void)
     }
 }
 
+/* Descriptors are short: ends connections that have made no call for a while. */
+static void make_room(void)
+{
+    int64_t before = leat_now_ns() - IDLE_NS;
+    pthread_mutex_lock(&lock);
+    for (conn *c = conns; c; c = c->next)
+        if (!c->cut && !c->known && !c->receiving && c->since_ns < before)
+            cut(c, "it made no call, and descriptors are short");
+    pthread_mutex_unlock(&lock);
+}
+
 /* Looks at the connections that have brought bytes. True: the thread has to end. */
 static bool look(const struct epoll_event *e, int n)
 {
-    bool quits = false;
+    uint64_t count;
     pthread_mutex_lock(&lock);
     check_slow();
     for (int i = 0; i < n; i++) {
         conn *c = e[i].data.u64 ? find(e[i].data.u64) : NULL;
-        quits |= !e[i].data.u64;
+        if (!e[i].data.u64)
+            (void)!read(wake_fd, &count, sizeof count);
         if (!c)
             continue;
         check_first(c);
         if (!(e[i].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)))
             arm(c, EPOLL_CTL_MOD);
     }
+    bool ends = quits;
     pthread_mutex_unlock(&lock);
-    return quits;
+    return ends;
 }
 
 /* Gives memory that gRPC has freed after a flood back to the system, a second after its end. True
@@ -309,19 +326,28 @@ static bool trim(void)
 static void *watch(void *unused)
 {
     pthread_setname_np(pthread_self(), "leat-guard");
-    for (bool quits = false, pending = false; !quits;) {
+    for (bool ends = false, pending = false, paused = false; !ends;) {
         struct epoll_event e[64];
-        int n = epoll_wait(poller, e, 64, pending ? 1000 : -1);
+        int n = epoll_wait(poller, e, 64, paused ? PAUSED_MS : pending ? 1000 : -1);
         if (n > 0) {
             nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
-            quits = look(e, n);
+            ends = look(e, n);
         }
         pending = trim();
+        paused = leat_accept_is_paused();
+        if (paused)
+            make_room();
     }
     return NULL;
 }
 
 /* ---- What the listeners call ---- */
+static void wake_watch(void)
+{
+    uint64_t one = 1;
+    (void)!write(wake_fd, &one, sizeof one);
+}
+
 void leat_guard_polls(void)
 {
     static __thread clockid_t own = -1;
@@ -336,7 +362,11 @@ void leat_guard_accepted(int fd)
     conn *c = leat_new(conn);
     c->fd = fd;
     c->number = cookie_of(fd);
+    c->since_ns = leat_now_ns();
+    bool crowded = leat_accept_accepted(fd);
     pthread_mutex_lock(&lock);
+    if (crowded && poller >= 0)
+        wake_watch();
     if (poller < 0 || !c->number || !peer_of(fd, &c->peer)) {
         free(c);
     } else {
@@ -408,13 +438,14 @@ void leat_guard_call_ends(uint64_t number, bool unfinished)
 /* Without the thread floods are not noticed, which is no reason not to listen. */
 static bool start_watch(void)
 {
-    int fd = epoll_create1(EPOLL_CLOEXEC), quit = eventfd(0, EFD_CLOEXEC);
+    int fd = epoll_create1(EPOLL_CLOEXEC), quit = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct epoll_event e = {.events = EPOLLIN};
     if (fd < 0 || quit < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, quit, &e))
         return false;
     pthread_mutex_lock(&lock);
     poller = fd;
-    quit_fd = quit;
+    quits = false;
+    wake_fd = quit;
     pthread_mutex_unlock(&lock);
     return !leat_thread_start(&thread, watch, NULL);
 }
@@ -432,9 +463,11 @@ void leat_guard_close(void)
 {
     pthread_mutex_lock(&users_lock);
     if (!--users) {
-        uint64_t one = 1;
+        pthread_mutex_lock(&lock);
+        quits = true;
+        pthread_mutex_unlock(&lock);
         if (runs) {
-            (void)!write(quit_fd, &one, sizeof one);
+            wake_watch();
             pthread_join(thread, NULL);
         }
         pthread_mutex_lock(&lock);
@@ -442,9 +475,9 @@ void leat_guard_close(void)
             forget(conns);
         if (poller >= 0)
             close(poller);
-        if (quit_fd >= 0)
-            close(quit_fd);
-        poller = quit_fd = -1;
+        if (wake_fd >= 0)
+            close(wake_fd);
+        poller = wake_fd = -1;
         pthread_mutex_unlock(&lock);
     }
     pthread_mutex_unlock(&users_lock);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cluster/address.h"
+#include "cluster/grpc/accept.h"
 #include "cluster/grpc/guard.h"
 #include "cluster/grpc/listener_int.h"
 #include "cluster/grpc/tuning.h"
@@ -142,6 +143,7 @@ static leat_status start(const char *address, const leat_listen_options *options
         return s;
     }
     grpc_server_start(l->server);
+    leat_accept_started();
     for (int i = 0; i < WAITING; i++)
         leat_server_call_await(l);
     *out = &l->base;

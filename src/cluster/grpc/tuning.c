@@ -18,6 +18,7 @@
  *    its public headers, but is the same since version 1.40. For other versions nothing is set.
  * 4. Floods. The same object tells of each connection that gRPC accepts, and guard.c ends those that
  *    flood a listener. Without it an attacker that can connect needs no token to use up the memory.
+ *    accept.c keeps gRPC from running out of descriptors, after which it would accept nothing more.
  */
 #include "cluster/grpc/tuning.h"
 
@@ -29,6 +30,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
+#include "cluster/grpc/accept.h"
 #include "cluster/grpc/guard.h"
 #include "core/alloc.h"
 
@@ -45,7 +47,7 @@ void leat_tuning_start(void)
 
 /* ---- 3 and 4 ---- */
 
-enum { CLIENT_SOCKET = 0, SERVER_SOCKET = 2 };
+enum { CLIENT_SOCKET, LISTENER_SOCKET, SERVER_SOCKET };
 enum { CORE_FIRST = 18, CORE_LAST = 46 }; /* Versions of gRPC's core, as in grpc_version_string. */
 
 /* gRPC's grpc_socket_mutator, which it calls for each socket. */
@@ -91,6 +93,8 @@ static bool is_local(int fd)
 
 static bool mutate(const mutated *what, mutator *m)
 {
+    if (what->usage == LISTENER_SOCKET)
+        leat_accept_socket(what->fd);
     if (what->usage == SERVER_SOCKET)
         leat_guard_accepted(what->fd);
     if (what->usage == CLIENT_SOCKET || (what->usage == SERVER_SOCKET && is_local(what->fd)))
