@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -16,12 +18,32 @@
 #include "cluster/address.h"
 #include "cluster/shm/shm.h"
 #include "core/alloc.h"
+#include "core/log.h"
+#include "core/threadpool.h"
+
+enum { WAITING_MAX = 64 };
+static const int64_t PATIENCE_NS = INT64_C(3000000000), ACCEPT_PAUSE_NS = INT64_C(100000000),
+                     LOG_PAUSE_NS = INT64_C(1000000000);
+
+/* A connection whose handshake has not come. */
+typedef struct waiting {
+    int socket;
+    int64_t deadline_ns; /* When the connection is closed. */
+} waiting;
 
 typedef struct listener {
     leat_endpoint base;
     leat_stream_server *server;
     uint64_t secret;
+    int listening, timer;
+    /* Its socket is an epoll instance with the listening socket, the timer and the connections that
+     * wait, so that the watch notices all of them. */
     leat_accept_watch accept;
+    /* Used by on_connect alone: */
+    waiting waiting[WAITING_MAX]; /* The oldest first; it is closed when the table is full. */
+    int n_waiting;
+    int64_t accept_ns; /* Until this time no connections are accepted; 0: they are. */
+    int64_t log_ns;    /* From this time on a failure to accept is logged again. */
 } listener;
 
 /* ---- Connecting ---- */
@@ -91,9 +113,12 @@ static leat_status open_link(const leat_link_target *to, leat_link **out)
         return s;
     }
     leat_stream_link *l = leat_stream_link_new(to, "shared memory");
-    leat_stream_link_start(l, leat_rings_stream_new(rings, socket));
-    *out = leat_stream_link_base(l);
-    return NULL;
+    s = leat_stream_link_start(l, leat_rings_stream_new(rings, socket));
+    if (s)
+        leat_stream_link_base(l)->ops->free(leat_stream_link_base(l));
+    else
+        *out = leat_stream_link_base(l);
+    return s;
 }
 
 /* ---- Listening ---- */
@@ -129,11 +154,10 @@ static int only_descriptor(struct msghdr *m)
     return n == 1 ? only : -1;
 }
 
-/* Reads the handshake of a peer. Gives the descriptor of the peer's memory, or -1. */
+/* Reads the handshake of a peer, if it has come. Gives the descriptor of the peer's memory; -1: the
+ * handshake is wrong; -2: it has not come. */
 static int read_handshake(listener *l, int socket)
 {
-    if (!same_user(socket))
-        return -1;
     leat_shm_handshake handshake = {0};
     struct iovec v = {&handshake, sizeof handshake};
     union {
@@ -144,9 +168,9 @@ static int read_handshake(listener *l, int socket)
                        .msg_iovlen = 1,
                        .msg_control = control.bytes,
                        .msg_controllen = sizeof control.bytes};
-    struct timeval patience = {.tv_usec = 100000};
-    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    ssize_t n = recvmsg(socket, &m, MSG_CMSG_CLOEXEC);
+    ssize_t n = recvmsg(socket, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return -2;
     int fd = n >= 0 ? only_descriptor(&m) : -1;
     if (fd >= 0 && (n != sizeof handshake || handshake.magic != LEAT_SHM_MAGIC ||
                     handshake.version != LEAT_SHM_VERSION || handshake.secret != l->secret)) {
@@ -156,14 +180,13 @@ static int read_handshake(listener *l, int socket)
     return fd;
 }
 
-static void let_in(listener *l, int socket)
+static void let_in(listener *l, int socket, int fd)
 {
     leat_ring_pair rings;
-    int fd = read_handshake(l, socket);
     leat_status s =
         fd >= 0 ? leat_rings_take(&rings, fd) : leat_error(UNAUTHENTICATED, "The secret is wrong");
     char yes = LEAT_SHM_ACCEPTED;
-    if (!s && send(socket, &yes, 1, MSG_NOSIGNAL) != 1) {
+    if (!s && send(socket, &yes, 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1) {
         leat_rings_release(&rings);
         s = leat_error(UNAVAILABLE, "The caller has gone");
     }
@@ -180,11 +203,103 @@ static void let_in(listener *l, int socket)
     leat_stream_server_add(l->server, leat_rings_stream_new(rings, socket), peer);
 }
 
+/* ---- Connections whose handshake has not come ---- */
+static void close_waiting(listener *l, int i)
+{
+    close(l->waiting[i].socket);
+    memmove(&l->waiting[i], &l->waiting[i + 1], sizeof *l->waiting * (size_t)(--l->n_waiting - i));
+}
+
+static void on_handshake(listener *l, int socket)
+{
+    int i = 0;
+    while (i < l->n_waiting && l->waiting[i].socket != socket)
+        i++;
+    int fd = i < l->n_waiting ? read_handshake(l, socket) : -2;
+    if (fd == -2)
+        return;
+    memmove(&l->waiting[i], &l->waiting[i + 1], sizeof *l->waiting * (size_t)(--l->n_waiting - i));
+    epoll_ctl(l->accept.socket, EPOLL_CTL_DEL, socket, NULL);
+    let_in(l, socket, fd);
+}
+
+/* Has the timer wake the listener at the time when it accepts again, or closes a connection. */
+static void set_timer(listener *l)
+{
+    int64_t at = l->n_waiting ? l->waiting[0].deadline_ns : 0;
+    if (l->accept_ns && (!at || l->accept_ns < at))
+        at = l->accept_ns;
+    struct itimerspec t = {.it_value = {at / 1000000000, at % 1000000000}};
+    timerfd_settime(l->timer, TFD_TIMER_ABSTIME, &t, NULL);
+}
+
+static void watch_socket(listener *l, int socket, int op)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data.fd = socket};
+    epoll_ctl(l->accept.socket, op, socket, &e);
+}
+
+/* Descriptors or memory have run out, and the listening socket stays readable: it is not looked at
+ * for ACCEPT_PAUSE_NS. */
+static void pause_accept(listener *l, int why)
+{
+    if (l->n_waiting)
+        close_waiting(l, 0);
+    epoll_ctl(l->accept.socket, EPOLL_CTL_DEL, l->listening, NULL);
+    l->accept_ns = leat_now_ns() + ACCEPT_PAUSE_NS;
+    if (leat_now_ns() >= l->log_ns)
+        LEAT_LOG(WARNING,
+                 "No connection by shared memory can be accepted now: %s. Too many descriptors are "
+                 "open (ulimit -n)",
+                 strerror(why));
+    l->log_ns = leat_now_ns() + LOG_PAUSE_NS;
+}
+
+static void accept_all(listener *l)
+{
+    int s;
+    while ((s = accept4(l->listening, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+        if (!same_user(s)) {
+            close(s);
+            continue;
+        }
+        if (l->n_waiting == WAITING_MAX)
+            close_waiting(l, 0);
+        l->waiting[l->n_waiting++] = (waiting){s, leat_now_ns() + PATIENCE_NS};
+        watch_socket(l, s, EPOLL_CTL_ADD);
+    }
+    if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+        pause_accept(l, errno);
+}
+
+static void on_timer(listener *l)
+{
+    uint64_t count;
+    int64_t now = leat_now_ns();
+    (void)!read(l->timer, &count, sizeof count);
+    while (l->n_waiting && l->waiting[0].deadline_ns <= now)
+        close_waiting(l, 0);
+    if (l->accept_ns && l->accept_ns <= now) {
+        l->accept_ns = 0;
+        watch_socket(l, l->listening, EPOLL_CTL_ADD);
+    }
+}
+
+/* Runs in the watch's thread, which no peer may hold up: nothing here waits. */
 static void on_connect(void *arg)
 {
     listener *l = arg;
-    for (int s; (s = accept4(l->accept.socket, NULL, NULL, SOCK_CLOEXEC)) >= 0;)
-        let_in(l, s);
+    struct epoll_event e[16];
+    for (int n; (n = epoll_wait(l->accept.socket, e, 16, 0)) > 0;) {
+        for (int i = 0; i < n; i++)
+            if (e[i].data.fd == l->listening)
+                accept_all(l);
+            else if (e[i].data.fd == l->timer)
+                on_timer(l);
+            else
+                on_handshake(l, e[i].data.fd);
+        set_timer(l);
+    }
 }
 
 static leat_status open_socket(listener *l, leat_shm_name *name_out)
@@ -212,9 +327,33 @@ static leat_status open_socket(listener *l, leat_shm_name *name_out)
         return s;
     }
     l->secret = name->secret;
-    l->accept = (leat_accept_watch){.socket = fd, .on_connect = on_connect, .arg = l};
+    l->listening = fd;
     *name_out = made;
     return NULL;
+}
+
+static void free_listener(listener *l)
+{
+    while (l->n_waiting)
+        close_waiting(l, 0);
+    if (l->accept.socket >= 0)
+        close(l->accept.socket);
+    if (l->timer >= 0)
+        close(l->timer);
+    close(l->listening);
+    free(l);
+}
+
+static leat_status watch_all(listener *l)
+{
+    l->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    l->accept = (leat_accept_watch){
+        .socket = epoll_create1(EPOLL_CLOEXEC), .on_connect = on_connect, .arg = l};
+    LEAT_REQUIRE(l->timer >= 0 && l->accept.socket >= 0, RESOURCE_EXHAUSTED,
+                 "No descriptors to listen for shared memory: %s", strerror(errno));
+    watch_socket(l, l->listening, EPOLL_CTL_ADD);
+    watch_socket(l, l->timer, EPOLL_CTL_ADD);
+    return leat_watch_add_listener(&l->accept);
 }
 
 static leat_status start(const char *address, const leat_listen_options *options,
@@ -230,7 +369,12 @@ static leat_status start(const char *address, const leat_listen_options *options
     }
     l->server = leat_stream_server_new(options, handler, arg);
     leat_shm_name_write(&name, offer_out);
-    leat_watch_add_listener(&l->accept);
+    s = watch_all(l);
+    if (s) {
+        leat_stream_server_stop(l->server, 0);
+        free_listener(l);
+        return s;
+    }
     *out = &l->base;
     return NULL;
 }
@@ -239,9 +383,8 @@ static void stop(leat_endpoint *e, int64_t deadline_ns)
 {
     listener *l = (listener *)e;
     leat_watch_remove_listener(&l->accept);
-    close(l->accept.socket);
     leat_stream_server_stop(l->server, deadline_ns);
-    free(l);
+    free_listener(l);
 }
 
 const leat_transport leat_transport_shm = {
