@@ -63,8 +63,8 @@ typedef struct scratch_memory {
     int64_t j0, p0;
 } scratch_memory;
 static __thread scratch_memory kept;
-static pthread_key_t kept_key;
-static bool has_kept_key; /* used for its destructor only */
+static pthread_key_t kept_key; /* used for its destructor only */
+static bool has_kept_key;
 static pthread_once_t kept_once = PTHREAD_ONCE_INIT;
 
 static void kept_release(void *arg)
