@@ -357,7 +357,7 @@ static bool open_links(FILE *other, const leat_security *security, leat_channel 
     for (int i = 0; i < n && fscanf(other, "%15s %1023s", name, hex) == 2; i++)
         if (strcmp(name, "socket") == 0)
             *by_socket = open_offer(address, security, name, hex);
-        else if (!security)
+        else if (!security && strcmp(name, "shm") == 0)
             shm = open_offer(address, security, name, hex);
     return *by_socket && shm;
 }

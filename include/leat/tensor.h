@@ -143,7 +143,8 @@ LEAT_API size_t leat_tensor_bytes(const leat_tensor *t);
 LEAT_API const void *leat_tensor_data(const leat_tensor *t);
 LEAT_API void *leat_tensor_mutable(leat_tensor *t); /* NULL if t or its buffer is shared */
 
-/* Scalars and short vectors, for tests and small programs. Reading converts any number type. */
+/* Scalars and short vectors, for tests and small programs. NULL: out of memory. Reading converts any
+ * number type. */
 LEAT_API leat_tensor *leat_scalar_float(float v);
 LEAT_API leat_tensor *leat_scalar_int32(int32_t v);
 LEAT_API leat_tensor *leat_scalar_int64(int64_t v);

@@ -24,6 +24,7 @@
 #include "cluster_spec.h"
 #include "core/alloc.h"
 #include "core/object.h"
+#include "core/thread.h"
 #include "graph/device_name.h"
 #include "proto/cluster.pb-c.h"
 #include "proto/wire.h"
@@ -259,7 +260,7 @@ leat_status leat_cluster_check(const leat_cluster *c, const leat_probe_options *
     pthread_t threads[AT_A_TIME];
     int n_threads = 0;
     while (n_threads < AT_A_TIME && n_threads < all.n - 1 &&
-           pthread_create(&threads[n_threads], NULL, probe_some, &all) == 0)
+           leat_thread_start(&threads[n_threads], probe_some, &all) == 0)
         n_threads++;
     probe_some(&all);
     while (n_threads)

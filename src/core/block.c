@@ -2,8 +2,10 @@
 #include "core/block.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
+#include "core/alloc.h"
 #include "core/buffer.h"
 
 enum { SHARED_BATCHES = 64 }; /* batches of a size class that the shared list keeps */
@@ -22,6 +24,7 @@ static struct shared_list {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
+static bool has_key;
 static leat_block_cache none; /* the cache of a thread that has allocated nothing yet */
 /* The cache of a thread that is ending or cannot have lists: uses malloc only. */
 static leat_block_cache gone;
@@ -68,13 +71,13 @@ static void thread_end(void *arg)
 
 static void make_key(void)
 {
-    pthread_key_create(&key, thread_end);
+    has_key = pthread_key_create(&key, thread_end) == 0;
 }
 
 static leat_block_cache *cache_new(void)
 {
     pthread_once(&once, make_key);
-    leat_block_cache *c = calloc(1, sizeof(*c));
+    leat_block_cache *c = has_key ? calloc(1, sizeof(*c)) : NULL;
     if (!c || pthread_setspecific(key, c) != 0) {
         free(c);
         return &gone;
@@ -131,6 +134,12 @@ void *leat_block_alloc_slow(size_t size)
     if (leat_block_mine == &gone)
         return block_new(LEAT_ASAN ? size : class_size(leat_block_class(size)));
     return refill(leat_block_mine, leat_block_class(size));
+}
+
+void *leat_block_xalloc_slow(size_t size)
+{
+    void *p = leat_block_alloc_slow(size);
+    return p ? p : leat_out_of_memory(size);
 }
 
 void leat_block_free_slow(void *p, size_t size)

@@ -34,6 +34,7 @@ typedef struct leat_block_cache {
 /* Never NULL: a thread without lists has an empty cache that takes no blocks. */
 extern __thread leat_block_cache *leat_block_mine __attribute__((tls_model("initial-exec")));
 void *leat_block_alloc_slow(size_t size);
+void *leat_block_xalloc_slow(size_t size);
 void leat_block_free_slow(void *p, size_t size);
 
 static inline int leat_block_class(size_t size)
@@ -44,20 +45,35 @@ static inline int leat_block_class(size_t size)
     return LEAT_BLOCK_FINE + (power - 10) * 4 + (int)(((size - 1) >> (power - 2)) & 3);
 }
 
-/* LEAT_ALIGN-aligned, not zeroed, NULL if memory is exhausted. 1 <= size <= LEAT_BLOCK_MAX. */
-static inline void *leat_block_alloc(size_t size)
+/* The first block of the thread's list for this size, or NULL. */
+static inline void *leat_block_take(size_t size)
 {
     int c = leat_block_class(size);
     leat_block_cache *mine = leat_block_mine;
     void *p = mine->list[c];
     if (__builtin_expect(!p, 0))
-        return leat_block_alloc_slow(size);
+        return NULL;
     mine->list[c] = *(void **)p;
     mine->room[c]++;
     return p;
 }
 
-/* size is the one that was given to leat_block_alloc. */
+/* LEAT_ALIGN-aligned, not zeroed, NULL if memory is exhausted. 1 <= size <= LEAT_BLOCK_MAX. */
+static inline void *leat_block_alloc(size_t size)
+{
+    void *p = leat_block_take(size);
+    return __builtin_expect(p != NULL, 1) ? p : leat_block_alloc_slow(size);
+}
+
+/* The same for what has a small and fixed size, such as a tensor's header: ends the process if
+ * memory is exhausted. */
+static inline void *leat_block_xalloc(size_t size)
+{
+    void *p = leat_block_take(size);
+    return __builtin_expect(p != NULL, 1) ? p : leat_block_xalloc_slow(size);
+}
+
+/* size is the one that was given to leat_block_alloc or leat_block_xalloc. */
 static inline void leat_block_free(void *p, size_t size)
 {
     int c = leat_block_class(size);

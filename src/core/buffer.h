@@ -87,6 +87,8 @@ leat_tensor *leat_tensor_over(leat_buffer *b, void *data, leat_dtype t, const le
 /* An uninitialised tensor from a device's memory (NULL: the CPU's). The size is checked. */
 leat_status leat_tensor_alloc(leat_allocator *a, leat_dtype t, const leat_shape *shape,
                               leat_tensor **out) LEAT_MUST_CHECK;
+/* A string scalar; the error says how many bytes there was no memory for. */
+leat_status leat_tensor_of_string(const char *data, size_t size, leat_tensor **out) LEAT_MUST_CHECK;
 /* True if there are no references to the elements but the caller's n. */
 static inline bool leat_tensor_held_by(const leat_tensor *t, int n)
 {

@@ -5,6 +5,7 @@
 #include "core/alloc.h"
 #include "core/cond.h"
 #include "core/pool_int.h"
+#include "core/thread.h"
 
 enum { IDLE_S = 5 };
 
@@ -68,7 +69,7 @@ void leat_pool_submit_blocking(leat_pool *p, void (*fn)(void *arg), void *arg)
         join(p, false);
         blocking_thread *t = leat_new(blocking_thread);
         t->pool = p;
-        if (leat_pool_thread_start(&t->thread, blocking_main, t) == 0) {
+        if (leat_thread_start(&t->thread, blocking_main, t) == 0) {
             t->next = p->blocking_threads;
             p->blocking_threads = t;
         } else { /* No thread could be started: an existing one, or the caller, runs the job. */

@@ -94,7 +94,6 @@ struct leat_pool {
     blocking_thread *blocking_threads;
 };
 
-int leat_pool_thread_start(pthread_t *thread, void *(*fn)(void *arg), void *arg);
 void leat_pool_thread_name(const leat_pool *p, const char *kind, int index);
 void leat_pool_job_run(leat_pool *p, job j); /* Runs j and counts it as done. */
 void leat_pool_wake(leat_pool *p, int n);    /* Wakes at most n sleeping workers. */

@@ -13,8 +13,7 @@ static leat_tensor *scalar(leat_dtype t, const void *value)
         leat_status_free(s);
         return NULL;
     }
-    if (value)
-        memcpy(x->data, value, leat_dtype_size(t));
+    memcpy(x->data, value, leat_dtype_size(t));
     return x;
 }
 
@@ -33,13 +32,22 @@ leat_tensor *leat_scalar_int64(int64_t v)
     return scalar(LEAT_INT64, &v);
 }
 
+leat_status leat_tensor_of_string(const char *data, size_t size, leat_tensor **out)
+{
+    leat_tensor *x;
+    LEAT_TRY(leat_tensor_alloc(NULL, LEAT_STRING, &(leat_shape){0}, &x));
+    if (!leat_string_set(x->data, data, size)) {
+        leat_tensor_unref(x);
+        return leat_error(RESOURCE_EXHAUSTED, "no memory for a string of %zu bytes", size);
+    }
+    *out = x;
+    return NULL;
+}
+
 leat_tensor *leat_scalar_string(const char *data, size_t size)
 {
-    leat_tensor *x = scalar(LEAT_STRING, NULL);
-    if (x && !leat_string_set(x->data, data, size)) {
-        leat_tensor_unref(x);
-        return NULL;
-    }
+    leat_tensor *x = NULL;
+    leat_status_free(leat_tensor_of_string(data, size, &x));
     return x;
 }
 

@@ -9,7 +9,7 @@
 #include "core/alloc.h"
 
 /* False if there is no memory for so much more. */
-static bool reserve(leat_strbuf *b, size_t more)
+static bool reserve(leat_strbuf *b, size_t more, bool checked)
 {
     if (b->lacking)
         return false;
@@ -20,9 +20,11 @@ static bool reserve(leat_strbuf *b, size_t more)
     size_t cap = b->cap ? b->cap * 2 : 64;
     if (cap < least)
         cap = least;
-    char *s = overflows ? NULL : realloc(b->s, cap);
+    char *s = overflows ? NULL : checked ? realloc(b->s, cap) : leat_xrealloc(b->s, cap);
     if (!s && !overflows)
         s = realloc(b->s, cap = least);
+    if (!s && !checked)
+        leat_out_of_memory(least);
     if (!s) {
         b->lacking = least;
         return false;
@@ -35,7 +37,7 @@ static bool reserve(leat_strbuf *b, size_t more)
 void leat_strbuf_release(leat_strbuf *b)
 {
     free(b->s);
-    *b = (leat_strbuf){0};
+    *b = (leat_strbuf){.checked = b->checked};
 }
 
 void leat_strbuf_clear(leat_strbuf *b)
@@ -45,9 +47,18 @@ void leat_strbuf_clear(leat_strbuf *b)
         b->s[0] = '\0';
 }
 
+leat_status leat_strbuf_reserve(leat_strbuf *b, size_t more)
+{
+    const bool before = b->lacking != 0;
+    leat_status s = reserve(b, more, true) ? NULL : leat_strbuf_check(b);
+    if (!before)
+        b->lacking = 0; /* Nothing was left out. */
+    return s;
+}
+
 void leat_strbuf_add(leat_strbuf *b, const void *bytes, size_t n)
 {
-    if (!reserve(b, n))
+    if (!reserve(b, n, b->checked))
         return;
     if (n)
         memcpy(b->s + b->n, bytes, n);
@@ -68,12 +79,12 @@ void leat_strbuf_putc(leat_strbuf *b, char c)
 void leat_strbuf_vprintf(leat_strbuf *b, const char *fmt, va_list ap)
 {
     va_list again;
-    if (!reserve(b, 0))
+    if (!reserve(b, 0, b->checked))
         return;
     va_copy(again, ap);
     size_t room = b->cap - b->n;
     int n = vsnprintf(b->s + b->n, room, fmt, ap);
-    const bool fits = n < 0 || reserve(b, (size_t)n);
+    const bool fits = n < 0 || reserve(b, (size_t)n, b->checked);
     if (fits && n >= 0 && (size_t)n >= room)
         vsnprintf(b->s + b->n, b->cap - b->n, fmt, again);
     if (fits && n > 0)
@@ -105,6 +116,6 @@ leat_status leat_strbuf_check(const leat_strbuf *b)
 char *leat_strbuf_take(leat_strbuf *b)
 {
     char *s = b->s ? b->s : leat_xstrdup("");
-    *b = (leat_strbuf){0};
+    *b = (leat_strbuf){.checked = b->checked};
     return s;
 }

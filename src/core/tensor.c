@@ -1,7 +1,6 @@
 /* tensor.c -- tensor headers: a view (dtype, shape, place) of a counted buffer. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,12 +64,7 @@ leat_status leat_tensor_check(const leat_tensor *t, const char *function)
 
 static leat_tensor *header_alloc(void)
 {
-    leat_tensor *x = leat_block_alloc(sizeof(*x));
-    if (!x) {
-        fprintf(stderr, "leat: no memory for a tensor's header\n");
-        abort();
-    }
-    return x;
+    return leat_block_xalloc(sizeof(leat_tensor));
 }
 
 static void header_free(leat_tensor *t)

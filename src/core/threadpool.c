@@ -4,18 +4,17 @@
 #include "core/threadpool.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/alloc.h"
-#include "core/bind.h"
 #include "core/cond.h"
 #include "core/later.h"
 #include "core/pool_int.h"
 #include "core/spin.h"
+#include "core/thread.h"
 
 /* The worker that this thread is; NULL for threads that are none. */
 static __thread worker *self __attribute__((tls_model("initial-exec")));
@@ -77,22 +76,6 @@ bool leat_job_pop_newest(job_queue *q, job *out)
         return false;
     *out = q->ring[(q->head + --q->n) & (q->cap - 1)];
     return true;
-}
-
-/* Leat's threads block all signals except those that they cause themselves and those of profilers:
- * the program's own threads handle its signals. */
-int leat_pool_thread_start(pthread_t *thread, void *(*fn)(void *arg), void *arg)
-{
-    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGPROF};
-    sigset_t blocked, before;
-    sigfillset(&blocked);
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        sigdelset(&blocked, own[i]);
-    leat_unbind();
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    int rc = pthread_create(thread, NULL, fn, arg);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return rc;
 }
 
 void leat_pool_thread_name(const leat_pool *p, const char *kind, int index)
@@ -226,8 +209,8 @@ static int workers_start(leat_pool *p, int n)
 {
     pthread_mutex_lock(&p->start_lock);
     int started = atomic_load(&p->started);
-    while (started < n && leat_pool_thread_start(&p->worker[started].thread, worker_main,
-                                                 &p->worker[started]) == 0)
+    while (started < n &&
+           leat_thread_start(&p->worker[started].thread, worker_main, &p->worker[started]) == 0)
         started++;
     atomic_store(&p->started, started);
     pthread_mutex_unlock(&p->start_lock);

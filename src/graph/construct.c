@@ -125,7 +125,9 @@ leat_out leat_string_at(leat_loc at, leat_graph *g, const char *s)
     if (!s)
         return leat_graph_fail(g, at,
                                leat_error(INVALID_ARGUMENT, "%s: the string is NULL", __func__));
-    return const_of(at, g, NULL, leat_scalar_string(s, strlen(s)), NULL);
+    leat_tensor *c = NULL;
+    leat_status status = leat_tensor_of_string(s, strlen(s), &c);
+    return const_of(at, g, status, c, NULL);
 }
 
 leat_out leat_cast_at(leat_loc at, leat_out x, leat_dtype t)

@@ -160,7 +160,9 @@ static void lower_if(lowering *l)
 /* Is index the number of this branch? */
 static leat_out is_branch(lowering *l, leat_out index, int branch)
 {
-    leat_tensor *t = leat_scalar_int32(branch);
+    leat_tensor *t = NULL;
+    if (!l->bad)
+        l->bad = leat_tensor_copy_of(LEAT_INT32, leat_shape(), &(int32_t){branch}, &t);
     const leat_attr attrs[2] = {{.name = "value", .kind = LEAT_ARG_TENSOR, .tensor = t},
                                 {.name = "dtype", .kind = LEAT_ARG_TYPE, .i = LEAT_INT32}};
     const leat_out both[2] = {

@@ -92,10 +92,15 @@ leat_status leat_graph_to_text(const leat_graph *g, char **text_out)
 {
     LEAT_CHECK(GRAPH, g);
     Leat__GraphDef *p;
-    leat_strbuf b = {0};
+    leat_strbuf b = {.checked = true};
     LEAT_TRY(leat_graph_to_proto(g, &p));
     leat_proto_to_text(p, &b);
     leat_proto_free(p);
+    leat_status s = leat_strbuf_check(&b);
+    if (s) {
+        leat_strbuf_release(&b);
+        return s;
+    }
     *text_out = leat_strbuf_take(&b);
     return NULL;
 }

@@ -79,10 +79,10 @@ leat_status leat_index_write(const char *prefix, const Leat__BundleHeaderProto *
     if (!s)
         s = leat_new_file_open(path, &f);
     free(path);
-    if (!s) {
-        leat_table_finish(&w);
+    if (!s)
+        s = leat_table_finish(&w);
+    if (!s)
         s = leat_new_file_write(f, w.out.s, w.out.n);
-    }
     if (!s)
         s = leat_new_file_sync(f);
     leat_table_writer_release(&w);

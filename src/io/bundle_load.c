@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "core/alloc.h"
-#include "core/bind.h"
 #include "core/buffer.h"
 #include "core/element.h"
+#include "core/thread.h"
 #include "io/bundle_int.h"
 #include "io/coding.h"
 #include "io/crc32c.h"
@@ -204,9 +204,8 @@ static void run_with_threads(work *w)
 {
     pthread_t threads[MAX_THREADS];
     int n = 0;
-    leat_unbind();
     while (n < MAX_THREADS - 1 && (size_t)n + 1 < w->n &&
-           pthread_create(&threads[n], NULL, run_tasks, w) == 0)
+           leat_thread_start(&threads[n], run_tasks, w) == 0)
         n++;
     run_tasks(w);
     while (n)

@@ -55,7 +55,9 @@ static leat_status read_header(leat_bundle *b)
     leat_status s = e->n_key ? leat_error(DATA_LOSS, "there is none")
                              : LEAT_UNPACK(bundle_header_proto, e->value, e->n_value, &h);
     if (s)
-        return corrupt(b->prefix, "unable to parse header", s);
+        return leat_status_code(s) == LEAT_RESOURCE_EXHAUSTED
+                   ? s
+                   : corrupt(b->prefix, "unable to parse header", s);
     if (h->num_shards < 1 || h->num_shards > MAX_SHARDS)
         s = corrupt(b->prefix, "bad number of shards", NULL);
     else if (h->endianness != LEAT__BUNDLE_HEADER_PROTO__ENDIANNESS__LITTLE)
@@ -148,10 +150,11 @@ leat_status leat_bundle_entry(leat_bundle *b, const char *key, size_t n, leat_dt
     LEAT_REQUIRE(at, NOT_FOUND, "Key %.*s not found in checkpoint", (int)n, key);
     Leat__BundleEntryProto *e;
     leat_status s = LEAT_UNPACK(bundle_entry_proto, at->value, at->n_value, &e);
-    if (s) {
+    if (s && leat_status_code(s) != LEAT_RESOURCE_EXHAUSTED) {
         leat_status_free(s);
         return leat_error(DATA_LOSS, "Entry for key %.*s not parseable.", (int)n, key);
     }
+    LEAT_TRY(s);
     s = check_entry(b, e, key, n, shape);
     if (s) {
         leat_proto_free(e);

@@ -92,7 +92,7 @@ static leat_status write_plain(leat_new_file *f, const char *p, size_t n, uint32
  * lengths as numbers of 4 bytes (8 where needed). */
 static leat_status write_strings(leat_new_file *f, const leat_string *v, int64_t n, uint32_t *crc)
 {
-    leat_strbuf lengths = {0};
+    leat_strbuf lengths = {.checked = true};
     for (int64_t i = 0; i < n; i++) {
         uint64_t size = v[i].size;
         leat_put_varint(&lengths, size);
@@ -101,7 +101,9 @@ static leat_status write_strings(leat_new_file *f, const leat_string *v, int64_t
     uint32_t masked = leat_crc32c_mask(*crc);
     leat_put_fixed32(&lengths, masked);
     *crc = leat_crc32c_extend(*crc, &masked, 4);
-    leat_status s = leat_new_file_write(f, lengths.s, lengths.n);
+    leat_status s = leat_strbuf_check(&lengths);
+    if (!s)
+        s = leat_new_file_write(f, lengths.s, lengths.n);
     leat_strbuf_release(&lengths);
     for (int64_t i = 0; i < n && !s; i++)
         s = write_plain(f, v[i].data, v[i].size, crc);

@@ -59,14 +59,22 @@ leat_status leat_path_open(const char *path, int flags, int *fd_out)
     return s;
 }
 
-bool leat_path_exists(const char *path)
+/* OK if there is a file or directory of this path, else why it cannot be opened. */
+static leat_code look_for(const char *path)
 {
     int fd = -1;
     leat_status s = leat_path_open(path, O_PATH, &fd);
+    const leat_code code = leat_status_code(s);
     if (!s)
         close(fd);
     leat_status_free(s);
-    return !s;
+    return code;
+}
+
+bool leat_path_exists(const char *path)
+{
+    const leat_code code = look_for(path);
+    return code == LEAT_OK || code == LEAT_RESOURCE_EXHAUSTED || code == LEAT_UNKNOWN;
 }
 
 /* ---- Changes of directories ---- */
@@ -95,7 +103,7 @@ static leat_status leave(const char *path, const place *p, int rc)
 leat_status leat_path_make_dir(const char *path)
 {
     place p;
-    if (leat_path_exists(path))
+    if (look_for(path) == LEAT_OK)
         return NULL;
     LEAT_TRY(find(path, &p));
     int rc = mkdirat(p.dir, p.base, 0777);

@@ -20,7 +20,9 @@
 
 /* flags are open's; O_CLOEXEC is added. A new file has mode 0666, less the umask. */
 leat_status leat_path_open(const char *path, int flags, int *fd_out) LEAT_MUST_CHECK;
-bool leat_path_exists(const char *path); /* False also for a path that lies below no root. */
+/* False also for a path that lies below no root. True also where the system cannot tell, because
+ * descriptors or memory are exhausted or the disk fails: opening the file then gives the error. */
+bool leat_path_exists(const char *path);
 /* Makes one directory, whose parent must exist. OK if a file or directory of that name exists. */
 leat_status leat_path_make_dir(const char *path) LEAT_MUST_CHECK;
 leat_status leat_path_rename(const char *from, const char *to) LEAT_MUST_CHECK;

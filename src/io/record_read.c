@@ -77,6 +77,7 @@ static leat_status read_bytes(leat_record_reader *r, uint64_t n)
         }
         if (!r->z_open) {
             size_t piece = (uint64_t)(r->end - r->p) < n ? (size_t)(r->end - r->p) : (size_t)n;
+            LEAT_TRY(leat_strbuf_reserve(&r->record, piece));
             leat_strbuf_add(&r->record, r->p, piece);
             r->p += piece;
             n -= piece;
@@ -85,6 +86,7 @@ static leat_status read_bytes(leat_record_reader *r, uint64_t n)
         unsigned char out[16 * 1024];
         size_t got = 0;
         LEAT_TRY(inflate_some(r, out, n < sizeof(out) ? (size_t)n : sizeof(out), &got));
+        LEAT_TRY(leat_strbuf_reserve(&r->record, got));
         leat_strbuf_add(&r->record, out, got);
         n -= got;
     }

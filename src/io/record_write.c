@@ -21,6 +21,8 @@
 enum {
     FLUSH_AT = 256 * 1024,   /* bytes gathered before they are written */
     MOST = 64 * 1024 * 1024, /* bytes gathered while they cannot be written */
+    FRAME = 16,              /* bytes of a record's length and checksums */
+    HELD_BACK = 256 * 1024,  /* bytes of earlier records that deflate may still write */
 };
 
 struct leat_record_writer {
@@ -129,6 +131,9 @@ leat_status leat_record_write(leat_record_writer *w, const void *bytes, size_t n
     LEAT_CHECK(RECORD_WRITER, w);
     if (w->gathered.n > MOST)
         LEAT_TRY(write_gathered(w));
+    /* A record is gathered as a whole or not at all. */
+    LEAT_TRY(leat_strbuf_reserve(
+        &w->gathered, FRAME + (w->compressed ? deflateBound(&w->z, n) + HELD_BACK : n)));
     uint64_t length = n;
     uint32_t crc = leat_crc32c_mask(leat_crc32c(&length, 8));
     gather(w, &length, 8);

@@ -92,6 +92,8 @@ static leat_status add_table(leat_slice_reader *r, const char *path)
     Leat__SavedTensorSlices *m = NULL;
     leat_status s = e ? LEAT_UNPACK(saved_tensor_slices, e->value, e->n_value, &m) : NULL;
     if (!m) {
+        if (leat_status_code(s) == LEAT_RESOURCE_EXHAUSTED)
+            return s;
         leat_status_free(s);
         return leat_error(INTERNAL,
                           "Failed to find the saved tensor slices at the beginning of the "

@@ -51,8 +51,7 @@ static leat_status fill(Leat__TensorProto *p, const leat_tensor *t)
         return leat_error(UNIMPLEMENTED, "Saving data type %s not yet supported",
                           leat_dtype_name(t->dtype));
     default:
-        leat_tensor_to_field(t, p);
-        return NULL;
+        return leat_tensor_to_field(t, p);
     }
 }
 
@@ -135,10 +134,10 @@ leat_status leat_slice_writer_finish(leat_slice_writer *w, const char *path)
         if (i == 0 || by_key(r - 1, r) != 0) /* of two with the same key the first is kept */
             leat_table_add(&table, r->key.s, r->key.n, r->value.s, r->value.n);
     }
-    if (!s) {
-        leat_table_finish(&table);
+    if (!s)
+        s = leat_table_finish(&table);
+    if (!s)
         s = leat_file_write(path, table.out.s, table.out.n);
-    }
     leat_table_writer_release(&table);
     leat_strbuf_release(&meta);
     return s;

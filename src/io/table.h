@@ -53,7 +53,8 @@ typedef struct leat_table_writer {
 
 void leat_table_add(leat_table_writer *w, const void *key, size_t n_key, const void *value,
                     size_t n_value);
-void leat_table_finish(leat_table_writer *w); /* completes out */
+/* Completes out. RESOURCE_EXHAUSTED if there was no memory for it or for what was added. */
+leat_status leat_table_finish(leat_table_writer *w) LEAT_MUST_CHECK;
 void leat_table_writer_release(leat_table_writer *w);
 
 #endif

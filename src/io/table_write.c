@@ -51,6 +51,8 @@ static void write_block(leat_table_writer *w, leat_block_writer *b, uint64_t *of
     *offset = w->out.n;
     *size = b->bytes.n;
     leat_strbuf_putc(&b->bytes, 0); /* not compressed */
+    if (b->bytes.lacking) /* Then the file lacks it, too. */
+        w->out.lacking = b->bytes.lacking;
     uint32_t crc = leat_crc32c(b->bytes.s, b->bytes.n);
     leat_strbuf_add(&w->out, b->bytes.s, b->bytes.n);
     leat_put_fixed32(&w->out, leat_crc32c_mask(crc));
@@ -104,6 +106,7 @@ static void shorten_above(leat_strbuf *last)
 
 static void begin(leat_table_writer *w)
 {
+    w->out.checked = w->data.bytes.checked = w->index.bytes.checked = true;
     w->data.interval = RESTART_INTERVAL;
     w->index.interval = 1;
     block_begin(&w->data);
@@ -129,7 +132,7 @@ void leat_table_add(leat_table_writer *w, const void *key, size_t n_key, const v
         flush(w);
 }
 
-void leat_table_finish(leat_table_writer *w)
+leat_status leat_table_finish(leat_table_writer *w)
 {
     if (w->n == 0)
         begin(w);
@@ -141,6 +144,7 @@ void leat_table_finish(leat_table_writer *w)
         add_handle(w);
     }
     write_block(w, &w->index, &offset, &size);
+    LEAT_TRY(leat_strbuf_reserve(&w->out, HANDLES + 8));
     size_t footer = w->out.n;
     leat_put_varint(&w->out, meta_offset);
     leat_put_varint(&w->out, meta_size);
@@ -149,6 +153,7 @@ void leat_table_finish(leat_table_writer *w)
     while (w->out.n < footer + HANDLES)
         leat_strbuf_putc(&w->out, 0);
     leat_put_fixed64(&w->out, magic);
+    return NULL;
 }
 
 static void block_release(leat_block_writer *b)

@@ -123,16 +123,19 @@ static size_t power_of_two(size_t n) /* the least that is not below n; 0 for 0 *
 void *leat_array_extend(void *array, size_t n, size_t more, size_t size)
 {
     size_t room = power_of_two(n);
-    return n + more <= room ? array : leat_xrealloc(array, power_of_two(n + more) * size);
+    return n + more <= room ? array : realloc(array, power_of_two(n + more) * size);
 }
 
-void *leat_field_extend(const leat_field *f, ProtobufCMessage *m, size_t n)
+leat_status leat_field_extend(const leat_field *f, ProtobufCMessage *m, size_t n, void **out)
 {
     size_t *count = leat_field_quantifier(f, m), size = leat_field_size(f->type);
-    void **array = leat_field_at(f, m);
-    *array = leat_array_extend(*array, *count, n, size);
+    void **array = leat_field_at(f, m), *grown = leat_array_extend(*array, *count, n, size);
+    LEAT_REQUIRE(grown, RESOURCE_EXHAUSTED, "no memory for %zu values of field '%s'", *count + n,
+                 f->name);
+    *array = grown;
+    *out = (char *)grown + *count * size;
     *count += n;
-    return (char *)*array + (*count - n) * size;
+    return NULL;
 }
 
 /* Frees what a field that is not repeated owns. */
@@ -165,27 +168,34 @@ static void set_present(const leat_field *f, ProtobufCMessage *m)
         *(protobuf_c_boolean *)leat_field_quantifier(f, m) = 1;
 }
 
-void leat_field_store(const leat_field *f, ProtobufCMessage *m, const leat_value *v)
+leat_status leat_field_store(const leat_field *f, ProtobufCMessage *m, const leat_value *v)
 {
-    size_t size = leat_field_size(f->type);
+    void *at = leat_field_at(f, m);
     if (f->label == PROTOBUF_C_LABEL_REPEATED) {
-        memcpy(leat_field_extend(f, m, 1), v, size);
-        return;
+        leat_status s = leat_field_extend(f, m, 1, &at);
+        if (s) {
+            release(f, (void *)v);
+            return s;
+        }
+    } else {
+        set_present(f, m);
     }
-    set_present(f, m);
-    memcpy(leat_field_at(f, m), v, size);
+    memcpy(at, v, leat_field_size(f->type));
+    return NULL;
 }
 
-ProtobufCMessage *leat_field_child(const leat_field *f, ProtobufCMessage *m)
+leat_status leat_field_child(const leat_field *f, ProtobufCMessage *m, ProtobufCMessage **out)
 {
     ProtobufCMessage **at = leat_field_at(f, m);
-    if (f->label == PROTOBUF_C_LABEL_REPEATED)
-        at = leat_field_extend(f, m, 1);
-    else if (leat_field_count(f, m) > 0 && *at)
-        return *at;
-    else
+    if (f->label == PROTOBUF_C_LABEL_REPEATED) {
+        LEAT_TRY(leat_field_extend(f, m, 1, (void **)&at));
+        *at = leat_message_new(leat_field_message(f));
+    } else if (leat_field_count(f, m) == 0 || !*at) {
         set_present(f, m);
-    return *at = leat_message_new(leat_field_message(f));
+        *at = leat_message_new(leat_field_message(f));
+    }
+    *out = *at;
+    return NULL;
 }
 
 /* The length of the UTF-8 sequence at s; 0 if it is invalid (overlong forms and surrogates are). */

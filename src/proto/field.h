@@ -3,6 +3,8 @@
 #ifndef LEAT_PROTO_FIELD_H
 #define LEAT_PROTO_FIELD_H
 
+#include <leat/status.h>
+
 #include <protobuf-c/protobuf-c.h>
 #include <stdbool.h>
 
@@ -51,15 +53,18 @@ typedef union leat_value {
     char *string;
     ProtobufCBinaryData bytes;
 } leat_value;
-/* Appends to a repeated field or sets another field; takes what v owns. Frees the previous value,
- * or that of another member of the same oneof. */
-void leat_field_store(const leat_field *f, ProtobufCMessage *m, const leat_value *v);
+/* Appends to a repeated field or sets another field; takes what v owns, even on failure. Frees the
+ * previous value, or that of another member of the same oneof. */
+leat_status leat_field_store(const leat_field *f, ProtobufCMessage *m,
+                             const leat_value *v) LEAT_MUST_CHECK;
 /* The message to read a field of a message type into: a new one if the field is repeated or not
  * set. */
-ProtobufCMessage *leat_field_child(const leat_field *f, ProtobufCMessage *m);
+leat_status leat_field_child(const leat_field *f, ProtobufCMessage *m,
+                             ProtobufCMessage **out) LEAT_MUST_CHECK;
 /* Adds n values to a repeated field, which the caller sets; gives a pointer to the first. */
-void *leat_field_extend(const leat_field *f, ProtobufCMessage *m, size_t n);
-/* Grows an array of n elements by `more`. Arrays that grow only by this function always have room
+leat_status leat_field_extend(const leat_field *f, ProtobufCMessage *m, size_t n,
+                              void **out) LEAT_MUST_CHECK;
+/* Grows an array of n elements by `more`; NULL if there is no memory, and the array stays. Arrays that grow only by this function always have room
  * for the next power of two, so that most calls do nothing. */
 void *leat_array_extend(void *array, size_t n, size_t more, size_t size);
 

@@ -26,7 +26,7 @@ typedef enum leat_tensor_form {
     LEAT_TENSOR_CONSTANT,
 } leat_tensor_form;
 /* Writes numbers or strings to the dtype's own field of p; changes no other field of p. */
-void leat_tensor_to_field(const leat_tensor *t, Leat__TensorProto *p);
+leat_status leat_tensor_to_field(const leat_tensor *t, Leat__TensorProto *p) LEAT_MUST_CHECK;
 /* Gives a message; free with leat_proto_free. Strings, handles and variants always use the dtype's
  * own field. */
 leat_status leat_tensor_to_proto(const leat_tensor *t, leat_tensor_form form,

@@ -5,6 +5,7 @@
 #include "core/variant.h"
 #include "proto/wire.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 Leat__TensorShapeProto *leat_shape_to_proto(const leat_shape *s)
@@ -24,16 +25,23 @@ Leat__TensorShapeProto *leat_shape_to_proto(const leat_shape *s)
     return p;
 }
 
-/* Makes no copy for n = 0: protobuf-c does not free an empty field. */
-static void *copy(const void *data, size_t n)
+/* Makes no copy for n = 0: protobuf-c does not free an empty field. *out is a pointer to data. */
+static leat_status copy(const void *data, size_t n, void *out)
 {
-    return n ? memcpy(leat_xmalloc(n), data, n) : NULL;
+    void *bytes = n ? malloc(n) : NULL;
+    LEAT_REQUIRE(bytes || !n, RESOURCE_EXHAUSTED, "no memory for a tensor of %zu bytes in a message",
+                 n);
+    if (n)
+        memcpy(bytes, data, n);
+    memcpy(out, &bytes, sizeof(bytes));
+    return NULL;
 }
 
 /* Small integers, and the bits of half, widened. */
-static int32_t *widened(const leat_tensor *t)
+static leat_status widened(const leat_tensor *t, int32_t **out)
 {
-    int32_t *v = leat_new_array(int32_t, t->count);
+    int32_t *v;
+    LEAT_TRY(leat_try_array(t->count, &v));
     for (int64_t i = 0; i < t->count; i++)
         switch ((int)t->dtype) {
         case LEAT_INT8:
@@ -51,73 +59,77 @@ static int32_t *widened(const leat_tensor *t)
         default: /* uint16, quint16, half, bfloat16 */
             v[i] = ((const uint16_t *)t->data)[i];
         }
-    return v;
+    *out = v;
+    return NULL;
 }
 
-static void strings_to_field(const leat_tensor *t, Leat__TensorProto *p)
+static leat_status strings_to_field(const leat_tensor *t, Leat__TensorProto *p)
 {
     const leat_string *s = t->data;
-    p->n_string_val = (size_t)t->count;
-    p->string_val = leat_new_array(ProtobufCBinaryData, t->count);
-    for (int64_t i = 0; i < t->count; i++)
-        p->string_val[i] = (ProtobufCBinaryData){s[i].size, copy(s[i].data, s[i].size)};
+    LEAT_TRY(leat_try_array(t->count, &p->string_val));
+    for (int64_t i = 0; i < t->count; i++) {
+        p->n_string_val = (size_t)i + 1;
+        LEAT_TRY(copy(s[i].data, s[i].size, &p->string_val[i].data));
+        p->string_val[i].len = s[i].size;
+    }
+    return NULL;
 }
 
-void leat_tensor_to_field(const leat_tensor *t, Leat__TensorProto *p)
+leat_status leat_tensor_to_field(const leat_tensor *t, Leat__TensorProto *p)
 {
     size_t n = (size_t)t->count, bytes = leat_tensor_bytes(t);
     switch ((int)t->dtype) {
     case LEAT_STRING:
-        strings_to_field(t, p);
-        break;
+        return strings_to_field(t, p);
     case LEAT_FLOAT:
-        p->float_val = copy(t->data, bytes);
+        LEAT_TRY(copy(t->data, bytes, &p->float_val));
         p->n_float_val = n;
         break;
     case LEAT_DOUBLE:
-        p->double_val = copy(t->data, bytes);
+        LEAT_TRY(copy(t->data, bytes, &p->double_val));
         p->n_double_val = n;
         break;
     case LEAT_INT32:
     case LEAT_QINT32:
-        p->int_val = copy(t->data, bytes);
+        LEAT_TRY(copy(t->data, bytes, &p->int_val));
         p->n_int_val = n;
         break;
     case LEAT_INT64:
-        p->int64_val = copy(t->data, bytes);
+        LEAT_TRY(copy(t->data, bytes, &p->int64_val));
         p->n_int64_val = n;
         break;
     case LEAT_UINT32:
-        p->uint32_val = copy(t->data, bytes);
+        LEAT_TRY(copy(t->data, bytes, &p->uint32_val));
         p->n_uint32_val = n;
         break;
     case LEAT_UINT64:
-        p->uint64_val = copy(t->data, bytes);
+        LEAT_TRY(copy(t->data, bytes, &p->uint64_val));
         p->n_uint64_val = n;
         break;
     case LEAT_COMPLEX64:
-        p->scomplex_val = copy(t->data, bytes);
+        LEAT_TRY(copy(t->data, bytes, &p->scomplex_val));
         p->n_scomplex_val = 2 * n;
         break;
     case LEAT_COMPLEX128:
-        p->dcomplex_val = copy(t->data, bytes);
+        LEAT_TRY(copy(t->data, bytes, &p->dcomplex_val));
         p->n_dcomplex_val = 2 * n;
         break;
     case LEAT_BOOL:
-        p->bool_val = leat_new_array(protobuf_c_boolean, n);
+        LEAT_TRY(leat_try_array(t->count, &p->bool_val));
         p->n_bool_val = n;
         for (size_t i = 0; i < n; i++)
             p->bool_val[i] = ((const bool *)t->data)[i];
         break;
     case LEAT_HALF:
     case LEAT_BFLOAT16:
-        p->half_val = widened(t);
+        LEAT_TRY(widened(t, &p->half_val));
         p->n_half_val = n;
         break;
     default:
-        p->int_val = widened(t);
+        LEAT_TRY(widened(t, &p->int_val));
         p->n_int_val = n;
     }
+    return NULL;
 }
 
 static Leat__ResourceHandleProto *handle_to_proto(const leat_handle *h)
@@ -202,12 +214,13 @@ static leat_status encode(const leat_tensor *t, leat_tensor_form form, Leat__Ten
     } else if (t->dtype == LEAT_VARIANT) {
         return variants_to_field(t, p);
     } else if (t->dtype == LEAT_STRING || (form == LEAT_TENSOR_CONSTANT && constant_by_field(t))) {
-        leat_tensor_to_field(t, p);
+        return leat_tensor_to_field(t, p);
     } else {
         size_t n = leat_tensor_bytes(t);
         LEAT_REQUIRE(n <= LEAT_PROTO_MAX_SIZE, INVALID_ARGUMENT,
                      "Cannot create a tensor proto whose content is larger than 2GB.");
-        p->tensor_content = (ProtobufCBinaryData){n, copy(t->data, n)};
+        LEAT_TRY(copy(t->data, n, &p->tensor_content.data));
+        p->tensor_content.len = n;
     }
     return NULL;
 }

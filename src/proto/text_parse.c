@@ -109,9 +109,11 @@ static leat_status parse_enum(parser *p, const ProtobufCEnumDescriptor *d, leat_
 
 static leat_status parse_string(parser *p, const leat_field *f, leat_value *v)
 {
-    leat_strbuf b = {0};
+    leat_strbuf b = {.checked = true};
     const char *start = p->l.start;
     leat_status s = leat_lexer_string(&p->l, &b);
+    if (!s)
+        s = leat_strbuf_check(&b);
     const char *fault = f->type == PROTOBUF_C_TYPE_STRING ? leat_string_fault(b.s, b.n) : NULL;
     if (!s && fault)
         s = leat_lexer_error(&p->l, start, "String field \"%s\" %s.", f->name, fault);
@@ -139,8 +141,10 @@ static leat_status parse_message(parser *p, const leat_field *f, ProtobufCMessag
         leat_lexer_next(&p->l);
     else
         LEAT_TRY(want(p, '{'));
+    ProtobufCMessage *child;
+    LEAT_TRY(leat_field_child(f, m, &child));
     p->depth++;
-    LEAT_TRY(parse_body(p, leat_field_child(f, m)));
+    LEAT_TRY(parse_body(p, child));
     p->depth--;
     return want(p, close);
 }
@@ -168,8 +172,7 @@ static leat_status parse_value(parser *p, const leat_field *f, ProtobufCMessage 
     default:
         LEAT_TRY(parse_integer(p, f->type, &v));
     }
-    leat_field_store(f, m, &v);
-    return NULL;
+    return leat_field_store(f, m, &v);
 }
 
 /* ---- Fields ---- */

@@ -12,6 +12,7 @@
 #include "core/alloc.h"
 #include "proto/field.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct reader {
@@ -118,8 +119,11 @@ static leat_status read_packed(reader *r, const leat_field *f, ProtobufCMessage 
         if (bytes % unit)
             return FAIL(r, DATA_LOSS, "field '%s' has %zu bytes, no multiple of %zu", f->name,
                         bytes, unit);
-        if (bytes > 0)
-            memcpy(leat_field_extend(f, m, bytes / unit), r->p, bytes);
+        void *to = NULL;
+        if (bytes > 0) {
+            LEAT_TRY(leat_field_extend(f, m, bytes / unit, &to));
+            memcpy(to, r->p, bytes);
+        }
         r->p += bytes;
         return NULL;
     }
@@ -129,8 +133,10 @@ static leat_status read_packed(reader *r, const leat_field *f, ProtobufCMessage 
         n += r->p[i] < 0x80;
     if (bytes > 0 && r->end[-1] >= 0x80)
         return FAIL(r, DATA_LOSS, "field '%s' ends inside a number", f->name);
-    char *to = n ? leat_field_extend(f, m, n) : NULL;
-    for (; r->p < r->end; to += unit) {
+    void *first = NULL;
+    if (n)
+        LEAT_TRY(leat_field_extend(f, m, n, &first));
+    for (char *to = first; r->p < r->end; to += unit) {
         leat_value v;
         LEAT_TRY(read_number(r, f->type, &v));
         memcpy(to, &v, unit);
@@ -141,6 +147,19 @@ static leat_status read_packed(reader *r, const leat_field *f, ProtobufCMessage 
 
 /* ---- Strings, messages, unknown fields ---- */
 
+/* Copies the next n bytes, and appends a NUL. */
+static leat_status copy_bytes(reader *r, size_t n, void *out)
+{
+    char *copy = malloc(n + 1);
+    if (!copy)
+        return FAIL(r, RESOURCE_EXHAUSTED, "no memory for a field of %zu bytes", n);
+    if (n)
+        memcpy(copy, r->p, n);
+    copy[n] = 0;
+    memcpy(out, &copy, sizeof(copy));
+    return NULL;
+}
+
 static leat_status read_string(reader *r, const leat_field *f, leat_value *out)
 {
     size_t n = 0;
@@ -149,9 +168,11 @@ static leat_status read_string(reader *r, const leat_field *f, leat_value *out)
         const char *fault = leat_string_fault(r->p, n);
         if (fault)
             return FAIL(r, INVALID_ARGUMENT, "string field '%s' %s", f->name, fault);
-        out->string = leat_xstrndup((const char *)r->p, n);
+        LEAT_TRY(copy_bytes(r, n, &out->string));
     } else {
-        out->bytes = (ProtobufCBinaryData){n, n ? memcpy(leat_xmalloc(n), r->p, n) : NULL};
+        out->bytes = (ProtobufCBinaryData){.len = n};
+        if (n)
+            LEAT_TRY(copy_bytes(r, n, &out->bytes.data));
     }
     r->p += n;
     return NULL;
@@ -166,7 +187,8 @@ static leat_status read_message(reader *r, const leat_field *f, ProtobufCMessage
     if (r->depth >= LEAT_PROTO_MAX_DEPTH)
         return FAIL(r, INVALID_ARGUMENT, "messages are nested deeper than %d levels",
                     LEAT_PROTO_MAX_DEPTH);
-    ProtobufCMessage *child = leat_field_child(f, m);
+    ProtobufCMessage *child;
+    LEAT_TRY(leat_field_child(f, m, &child));
     r->type = child->descriptor;
     r->depth++;
     LEAT_TRY(read_body(r, child, n));
@@ -198,12 +220,17 @@ static leat_status read_unknown(reader *r, uint64_t tag, ProtobufCMessage *m)
         return FAIL(r, INVALID_ARGUMENT, "field %u has wire type %u, which is not supported",
                     (unsigned)(tag >> 3), (unsigned)(tag & 7));
     }
-    n = (size_t)(r->p - start);
     ProtobufCMessageUnknownField u = {.tag = (uint32_t)(tag >> 3),
                                       .wire_type = (ProtobufCWireType)(tag & 7),
-                                      .len = n,
-                                      .data = memcpy(leat_xmalloc(n), start, n)};
-    m->unknown_fields = leat_array_extend(m->unknown_fields, m->n_unknown_fields, 1, sizeof(u));
+                                      .len = (size_t)(r->p - start)};
+    void *grown = leat_array_extend(m->unknown_fields, m->n_unknown_fields, 1, sizeof(u));
+    if (!grown)
+        return FAIL(r, RESOURCE_EXHAUSTED, "no memory for %u fields that are not known",
+                    m->n_unknown_fields + 1);
+    m->unknown_fields = grown;
+    r->p = start;
+    LEAT_TRY(copy_bytes(r, u.len, &u.data));
+    r->p = start + u.len;
     m->unknown_fields[m->n_unknown_fields++] = u;
     return NULL;
 }
@@ -231,8 +258,7 @@ static leat_status read_field(reader *r, ProtobufCMessage *m)
         LEAT_TRY(read_string(r, f, &v));
     else
         LEAT_TRY(read_number(r, f->type, &v));
-    leat_field_store(f, m, &v);
-    return NULL;
+    return leat_field_store(f, m, &v);
 }
 
 static leat_status read_body(reader *r, ProtobufCMessage *m, size_t n)

@@ -185,10 +185,12 @@ leat_status leat_proto_pack(const void *message, leat_strbuf *out)
                 .size = FIRST_SIZE,
                 .max = atomic_load(&leat_proto_pack_max)};
     put_message(&w, m);
-    if (w.buf)
+    const bool written = w.buf;
+    leat_status s = written ? leat_strbuf_reserve(out, w.used) : NULL;
+    if (written && !s)
         leat_strbuf_add(out, w.buf + w.size - w.used, w.used);
-    bool written = w.buf;
     free(w.buf);
+    LEAT_TRY(s);
     LEAT_REQUIRE(w.used <= w.max, INVALID_ARGUMENT,
                  "Cannot serialize protocol buffer of type %s as the serialized size (%zu bytes) "
                  "would be larger than the limit (%zu bytes)",

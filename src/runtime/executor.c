@@ -224,7 +224,10 @@ static void finish_async(async_run *a, task_list *ready)
     clear_entries(a->k.in, n->n_in);
     if (r->executor->has_flow)
         leat_flow_task_done(r, a->t.it, ready);
-    leat_block_free(a, a->size);
+    if (a->size <= LEAT_BLOCK_MAX)
+        leat_block_free(a, a->size);
+    else
+        free(a);
 }
 
 static void async_job(void *arg)
@@ -296,7 +299,7 @@ static void start_async(leat_run *r, task t, leat_entry *in, task_list *ready)
 {
     exec_node *n = t.node;
     size_t size = sizeof(async_run) + sizeof(leat_entry) * (size_t)(n->n_out + 1);
-    async_run *a = leat_block_alloc(size);
+    async_run *a = size <= LEAT_BLOCK_MAX ? leat_block_xalloc(size) : leat_xmalloc(size);
     memset(a, 0, size);
     a->k = (leat_kernel){.bound = &n->bound,
                          .step = r->step,

@@ -94,7 +94,7 @@ leat_status leat_metadata_to_binary(const leat_metadata *m, void **bytes_out, si
     enum { RUN_METADATA_PARTITION_GRAPHS = 3, WIRE_BYTES = 2 }; /* a field's number and layout */
     Leat__RunMetadata p = LEAT__RUN_METADATA__INIT;
     p.step_stats = step_stats(m->trace);
-    leat_strbuf b = {0};
+    leat_strbuf b = {.checked = true};
     leat_status s = leat_proto_pack(&p, &b);
     leat_proto_free(p.step_stats);
     int n;
@@ -107,6 +107,8 @@ leat_status leat_metadata_to_binary(const leat_metadata *m, void **bytes_out, si
         leat_strbuf_putc(&b, (char)left);
         leat_strbuf_add(&b, graphs[i].bytes, graphs[i].size);
     }
+    if (!s)
+        s = leat_strbuf_check(&b);
     if (s) {
         leat_strbuf_release(&b);
         return s;
@@ -137,7 +139,7 @@ leat_status leat_metadata_to_chrome(const leat_metadata *m, char **json_out)
     int n, pids = 0;
     const leat_trace_row *rows = leat_trace_rows(m->trace, &n);
     const char **devices = leat_new_array(const char *, n + 1);
-    leat_strbuf b = {0};
+    leat_strbuf b = {.checked = true};
     leat_strbuf_puts(&b, "{\"traceEvents\":[");
     for (int i = 0; i < n; i++) {
         const leat_trace_row *r = &rows[i];
@@ -167,6 +169,11 @@ leat_status leat_metadata_to_chrome(const leat_metadata *m, char **json_out)
     }
     leat_strbuf_puts(&b, "]}\n");
     free(devices);
+    leat_status s = leat_strbuf_check(&b);
+    if (s) {
+        leat_strbuf_release(&b);
+        return s;
+    }
     *json_out = leat_strbuf_take(&b);
     return NULL;
 }

@@ -13,8 +13,11 @@ leat_out leat_string_vector(leat_graph *g, const char *const *v, int n)
     leat_status s = leat_tensor_new(LEAT_STRING, leat_shape(n), &t);
     if (s)
         return leat_graph_fail(g, (leat_loc){0}, s);
-    for (int i = 0; i < n; i++)
-        leat_string_set((leat_string *)t->data + i, v[i], strlen(v[i]));
+    for (int i = 0; i < n && !s; i++)
+        if (!leat_string_set((leat_string *)t->data + i, v[i], strlen(v[i])))
+            s = leat_error(RESOURCE_EXHAUSTED, "no memory for the name %s", v[i]);
+    if (s)
+        leat_graph_fail(g, (leat_loc){0}, s);
     leat_out c = leat_const(g, t);
     leat_tensor_unref(t);
     return c;

@@ -7,6 +7,7 @@
 
 #include "core/alloc.h"
 #include "core/arg.h"
+#include "core/buffer.h"
 #include "core/strbuf.h"
 #include "graph/given.h"
 #include "io/checkpoint_state.h"
@@ -121,7 +122,8 @@ static leat_status update_state(leat_saver *v, const char *path, const char *lat
 
 static leat_status run_save(leat_saver *v, leat_session *s, const char *path, char **saved)
 {
-    leat_tensor *value = NULL, *name = leat_scalar_string(path, strlen(path));
+    leat_tensor *value = NULL, *name;
+    LEAT_TRY(leat_tensor_of_string(path, strlen(path), &name));
     leat_status status = leat_session_run(s, LEAT_FEED({v->filename, name}),
                                           LEAT_FETCH({v->save, &value}), LEAT_NO_TARGET);
     leat_tensor_unref(name);
@@ -181,7 +183,8 @@ leat_status leat_saver_restore(leat_saver *v, leat_session *s, const char *path)
     LEAT_TRY(leat_graph_status(v->graph));
     LEAT_REQUIRE(leat_checkpoint_exists(path), INVALID_ARGUMENT,
                  "The passed save_path is not a valid checkpoint: %s", path);
-    leat_tensor *name = leat_scalar_string(path, strlen(path));
+    leat_tensor *name;
+    LEAT_TRY(leat_tensor_of_string(path, strlen(path), &name));
     leat_status status =
         leat_session_run(s, LEAT_FEED({v->filename, name}), LEAT_NO_FETCH, LEAT_TARGET(v->restore));
     leat_tensor_unref(name);

@@ -104,8 +104,11 @@ static leat_out strings(leat_graph *g, const char *const *v, int n, const char *
     leat_status s = leat_tensor_new(LEAT_STRING, n < 0 ? leat_shape() : leat_shape(n), &t);
     if (s)
         return leat_graph_fail(g, (leat_loc){0}, s);
-    for (int i = 0; i < (n < 0 ? 1 : n); i++)
-        leat_string_set((leat_string *)leat_tensor_mutable(t) + i, v[i], strlen(v[i]));
+    for (int i = 0; i < (n < 0 ? 1 : n) && !s; i++)
+        if (!leat_string_set((leat_string *)leat_tensor_mutable(t) + i, v[i], strlen(v[i])))
+            s = leat_error(RESOURCE_EXHAUSTED, "no memory for the name %s", v[i]);
+    if (s)
+        leat_graph_fail(g, (leat_loc){0}, s);
     leat_out c = leat_op(g, "Const", leat_attr_tensor("value", t),
                          leat_attr_type("dtype", LEAT_STRING), leat_name(name));
     leat_tensor_unref(t);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/buffer.h"
 #include "train/train_int.h"
 
 leat_out leat_summary_at(leat_loc at, const char *op, const char *tag_input, const char *name,
@@ -16,7 +17,10 @@ leat_out leat_summary_at(leat_loc at, const char *op, const char *tag_input, con
     leat_name_scope_enter(g, name);
     const char *scope = leat_name_scope(g); /* "a/loss/": the tag is this without the slash */
     size_t n = strlen(scope);
-    leat_tensor *t = leat_scalar_string(scope, n ? n - 1 : 0);
+    leat_tensor *t = NULL;
+    leat_status s = leat_tensor_of_string(scope, n ? n - 1 : 0, &t);
+    if (s)
+        leat_graph_fail(g, at, s);
     leat_out tag = leat_op(g, "Const", leat_attr_tensor("value", t),
                            leat_attr_type("dtype", LEAT_STRING), leat_name(tag_input));
     leat_out y = leat_op(g, op, leat_in(tag), leat_in(x), leat_name(scope));

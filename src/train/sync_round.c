@@ -53,10 +53,12 @@ static leat_status run_round(leat_sync_run *r, const plan *p)
     if (p->usual)
         return leat_session_run_with(r->session, &o, LEAT_NO_FEED, LEAT_NO_FETCH,
                                      LEAT_TARGET(y->round));
-    int32_t tokens = p->tokens;
-    leat_tensor *required = leat_scalar_int32(p->required), *few = NULL;
+    const int32_t tokens = p->tokens, gradients = p->required;
+    leat_tensor *required = NULL, *few = NULL;
     leat_feed *feeds = leat_new_array(leat_feed, y->n + 1);
-    leat_status e = leat_tensor_copy_of(LEAT_INT32, leat_shape(1), &tokens, &few);
+    leat_status e = leat_tensor_copy_of(LEAT_INT32, leat_shape(), &gradients, &required);
+    if (!e)
+        e = leat_tensor_copy_of(LEAT_INT32, leat_shape(1), &tokens, &few);
     for (int i = 0; i < y->n; i++)
         feeds[i] = (leat_feed){y->required[i], required};
     feeds[y->n] = (leat_feed){y->few, few};

@@ -6,6 +6,7 @@
 #include "core/alloc.h"
 #include "core/cond.h"
 #include "core/log.h"
+#include "core/thread.h"
 #include "train/hook_int.h"
 #include "train/session_manager.h"
 
@@ -77,11 +78,13 @@ leat_status leat_sync_start(leat_sync *y, leat_session *s, leat_coordinator *coo
     leat_cond_init(&r->wake);
     leat_status e = initialize(r, o->tokens);
     if (!e && r->chief)
-        r->has_rounds = pthread_create(&r->rounds, NULL, leat_sync_rounds, r) == 0;
+        r->has_rounds = leat_thread_start(&r->rounds, leat_sync_rounds, r) == 0;
     if (!e && y->lease.node)
-        r->has_leases = pthread_create(&r->leases, NULL, leat_sync_leases, r) == 0;
-    if (!e && r->chief && !r->has_rounds)
-        e = leat_error(RESOURCE_EXHAUSTED, "No thread for the rounds of synchronous replicas");
+        r->has_leases = leat_thread_start(&r->leases, leat_sync_leases, r) == 0;
+    if (!e && ((r->chief && !r->has_rounds) || (y->lease.node && !r->has_leases)))
+        e = leat_error(RESOURCE_EXHAUSTED,
+                       "No thread can be started for the %s of synchronous replicas. %s",
+                       r->chief && !r->has_rounds ? "rounds" : "leases", LEAT_NO_THREAD_HINT);
     if (e) {
         leat_sync_stop(r);
         return e;

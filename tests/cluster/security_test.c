@@ -1,4 +1,6 @@
 /* security_test.c -- TLS, mutual TLS and tokens between channels and listeners. */
+#include <time.h>
+
 #include "cluster/certificates.h"
 #include "echo.h"
 
@@ -98,6 +100,29 @@ static void bad_files(void)
     }
 }
 
+/* A certificate of one's own that no peer would accept is refused at the start. */
+static void own_dates(void)
+{
+    if (!made)
+        SKIP("the openssl command is not there");
+    leat_security s = {.certificate = file("expired.pem"), .key = file("expired.key")};
+    time_t then = time(NULL) - 24 * 3600;
+    char day[32], words[200];
+    strftime(day, sizeof day, "%Y-%m-%d", gmtime(&then));
+    snprintf(words, sizeof words, "The TLS certificate %s expired on %s", s.certificate, day);
+    CHECK_ERROR(try_call(NULL, &s), INVALID_ARGUMENT, words);
+    CHECK_ERROR(try_call(&s, NULL), INVALID_ARGUMENT, words);
+    s = (leat_security){.certificate = file("future.pem"), .key = file("future.key")};
+    snprintf(words, sizeof words, "%s is not valid before 2099-01-01 00:00 UTC", s.certificate);
+    CHECK_ERROR(try_call(NULL, &s), INVALID_ARGUMENT, words);
+    CHECK_ERROR(try_call(&s, NULL), INVALID_ARGUMENT, words);
+    s = (leat_security){.certificate = file("task.pem"), .key = file("other.key")};
+    snprintf(words, sizeof words, "The TLS certificate %s and the key %s do not fit", s.certificate,
+             s.key);
+    CHECK_ERROR(try_call(NULL, &s), INVALID_ARGUMENT, words);
+    CHECK_ERROR(try_call(&s, NULL), INVALID_ARGUMENT, words);
+}
+
 static atomic_int warnings;
 
 static void note(void *arg, leat_log_level level, const char *file, int line, const char *message)
@@ -123,7 +148,7 @@ int main(int argc, char **argv)
 {
     made = certificates_make();
     int rc = RUN(argc, argv, {"token", token}, {"tls", tls}, {"mutual", mutual}, {"names", names},
-                 {"bad_files", bad_files}, {"warned", warned});
+                 {"bad_files", bad_files}, {"own_dates", own_dates}, {"warned", warned});
     certificates_remove();
     return rc;
 }

@@ -11,6 +11,7 @@
 #include "cluster/shm/shm.h"
 #include "cluster/stream/handshake.h"
 #include "cluster/stream_cases.h"
+#include "descriptors.h"
 
 static leat_stream_name shm_name(void)
 {
@@ -62,6 +63,53 @@ static bool accepted(int fd)
 {
     char c = 0;
     return recv(fd, &c, 1, 0) == 1;
+}
+
+static void connect_silent(int fd)
+{
+    leat_shm_name name = shm_name();
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    size_t n = strlen(name.socket);
+    memcpy(a.sun_path + 1, name.socket, n);
+    CHECK(connect(fd, (struct sockaddr *)&a,
+                  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)) == 0);
+}
+
+/* Peers that connect and send nothing do not delay others. */
+static void silent(void)
+{
+    enum { N = 40 };
+    char reply[8];
+    int fds[N];
+    start();
+    for (int i = 0; i < N; i++)
+        connect_silent(fds[i] = socket(AF_UNIX, SOCK_STREAM, 0));
+    leat_channel *joins;
+    int64_t began = leat_now_ns();
+    CHECK_OK(open_by(&offer, &joins));
+    CHECK_OK(echo_call(joins, "/test/Echo", "hello", reply, sizeof reply, NULL));
+    CHECK(leat_now_ns() - began < INT64_C(2000000000)); /* 4 s if each was waited for. */
+    leat_channel_free(joins);
+    CHECK(!accepted(fds[0])); /* It is closed after some seconds. */
+    for (int i = 0; i < N; i++)
+        close(fds[i]);
+    stop();
+}
+
+/* A peer that connects while no descriptor is to be had is accepted later, and nothing spins. */
+static void no_descriptors(void)
+{
+    char reply[8];
+    start();
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    descriptors_refuse();
+    connect_silent(fd);
+    CHECK(idle_for_ms(300));
+    descriptors_allow();
+    CHECK(!accepted(fd)); /* Closed by the listener after some seconds. */
+    close(fd);
+    CHECK_OK(ask("/test/Echo", "hello", reply, sizeof reply, 0));
+    stop();
 }
 
 static void liars(void)
@@ -237,7 +285,7 @@ int main(int argc, char **argv)
     in_words = "/job:ps/task:0 (127.0.0.1:2222, shared memory)";
     if (argc == 4 && strcmp(argv[1], "--role") == 0)
         return serve();
-    return RUN(argc, argv, STREAM_CASES, {"liars", liars}, {"two_descriptors", two_descriptors},
-               {"other_user", other_user}, {"elsewhere", elsewhere}, {"bad_offers", bad_offers},
-               {"beside_grpc", beside_grpc});
+    return RUN(argc, argv, STREAM_CASES, {"silent", silent}, {"no_descriptors", no_descriptors},
+               {"liars", liars}, {"two_descriptors", two_descriptors}, {"other_user", other_user},
+               {"elsewhere", elsewhere}, {"bad_offers", bad_offers}, {"beside_grpc", beside_grpc});
 }

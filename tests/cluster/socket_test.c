@@ -10,6 +10,7 @@
 #include "cluster/address.h"
 #include "cluster/socket_offer.h"
 #include "core/alloc.h"
+#include "descriptors.h"
 
 /* ---- A caller by hand ---- */
 /* 1: accepted; 0: the connection was closed. */
@@ -30,6 +31,50 @@ static int connect_as_peer(void)
     CHECK(send(fd, &h, sizeof h, MSG_NOSIGNAL) == sizeof h);
     CHECK_INT(answer(fd), 1);
     return fd;
+}
+
+/* A peer that connects while no descriptor is to be had is accepted later, and nothing spins. */
+static void no_descriptors(void)
+{
+    start();
+    leat_socket_name n = socket_name();
+    leat_socket_handshake h;
+    leat_socket_handshake_init(&h, n.secret);
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons((uint16_t)n.port),
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    descriptors_refuse();
+    CHECK(connect(fd, (struct sockaddr *)&a, sizeof a) == 0);
+    CHECK(idle_for_ms(300));
+    descriptors_allow();
+    CHECK(send(fd, &h, sizeof h, MSG_NOSIGNAL) == sizeof h);
+    CHECK_INT(answer(fd), 1);
+    close(fd);
+    stop();
+}
+
+/* A call on a channel whose only link is not open yet fails, and so does one on a link that could
+ * not be opened. */
+static void not_open_yet(void)
+{
+    listen_here();
+    leat_socket_name n = socket_name();
+    transport->stop(listener, 0);
+    set_offer(&n);
+    leat_offer o = {.data = offer};
+    leat_link_target to = {"127.0.0.1:2222", "/job:ps/task:0", NULL, &o};
+    CHECK_OK(leat_channel_open_link(transport, &to, &channel));
+    CHECK_INT(leat_channel_state(channel), LEAT_LINK_OPENING);
+    CHECK_ERROR(ask("/test/Echo", "", NULL, 0, 5000), UNAVAILABLE,
+                "/job:ps/task:0 (127.0.0.1:2222, socket) cannot be called: the connection is not "
+                "open yet");
+    result r;
+    leat_call *k;
+    call("/test/Echo", &r, &k);
+    leat_event_wait(&r.done, 0);
+    CHECK_ERROR(r.status, UNAVAILABLE, "not open yet");
+    leat_channel_free(channel);
 }
 
 static int open_files(void)
@@ -483,12 +528,12 @@ int main(int argc, char **argv)
     change_offer = from_afar;
     int tcp = RUN(argc, argv, STREAM_CASES);
     change_offer = NULL;
-    int rest =
-        RUN(argc, argv, {"wrong_handshakes", wrong_handshakes}, {"silent_crowd", silent_crowd},
-            {"garbage", garbage}, {"half_frames", half_frames}, {"slow_reader", slow_reader},
-            {"slow_network", slow_network}, {"unreachable", unreachable},
-            {"opened_later", opened_later}, {"black_hole", black_hole}, {"replaced", replaced},
-            {"bad_offers", bad_offers}, {"chosen_port", chosen_port},
-            {"congestion_control", congestion_control});
+    int rest = RUN(
+        argc, argv, {"wrong_handshakes", wrong_handshakes}, {"silent_crowd", silent_crowd},
+        {"no_descriptors", no_descriptors}, {"not_open_yet", not_open_yet}, {"garbage", garbage},
+        {"half_frames", half_frames}, {"slow_reader", slow_reader}, {"slow_network", slow_network},
+        {"unreachable", unreachable}, {"opened_later", opened_later}, {"black_hole", black_hole},
+        {"replaced", replaced}, {"bad_offers", bad_offers}, {"chosen_port", chosen_port},
+        {"congestion_control", congestion_control});
     return argc > 1 ? local && tcp && rest : local || tcp || rest; /* one case is in one of them */
 }

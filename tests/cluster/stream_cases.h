@@ -7,6 +7,7 @@
 
 #include "call_cases.h"
 #include "cluster/stream/conn.h"
+#include "core/thread.h"
 #include "task.h"
 
 /* The server process: listens, and writes its offer to standard output, in hexadecimal. */
@@ -81,10 +82,101 @@ static void stopped(void)
     task_end(&t);
 }
 
+/* ---- No thread can be started ---- */
+static void refuse_threads(bool on)
+{
+    __atomic_store_n(&leat_threads_refused, on, __ATOMIC_SEQ_CST);
+}
+
+static void no_thread_to_open(void)
+{
+    leat_strbuf none = {0};
+    leat_endpoint *e;
+    refuse_threads(true);
+    CHECK_ERROR(
+        transport->listen("127.0.0.1:0", &(leat_listen_options){0}, handle, NULL, &none, &e),
+        RESOURCE_EXHAUSTED, "ulimit -u");
+    leat_strbuf_release(&none);
+    refuse_threads(false);
+    listen_here();
+    refuse_threads(true);
+    leat_channel *c;
+    CHECK_ERROR(open_by(&offer, &c), RESOURCE_EXHAUSTED, "ulimit -u");
+    refuse_threads(false);
+    open_channel();
+    CHECK_OK(ask("/test/Echo", "", NULL, 0, 0));
+    stop();
+}
+
+/* The reader runs a handler that blocks, and no other thread can read: calls miss their deadlines,
+ * and go on as soon as there is a thread. */
+static void no_thread_to_read(void)
+{
+    result r;
+    start();
+    CHECK_OK(ask("/test/Echo", "", NULL, 0, 0));
+    leat_event_init(&released[0]);
+    refuse_threads(true);
+    call("/test/Leave", &r, NULL);
+    await(&entered, 1);
+    CHECK_ERROR(ask("/test/Echo", "", NULL, 0, 300), DEADLINE_EXCEEDED, "in time");
+    refuse_threads(false);
+    CHECK_OK(ask("/test/Echo", "", NULL, 0, 30000));
+    leat_event_set(&released[0]);
+    leat_event_wait(&r.done, 0);
+    CHECK_OK(r.status);
+    stop();
+}
+
+/* The same, but no thread can be started for long: the connection ends, and its calls with it. */
+static void no_thread_for_long(void)
+{
+    result r;
+    int64_t normal = leat_conn_starved_ns;
+    leat_conn_starved_ns = INT64_C(200000000);
+    start();
+    CHECK_OK(ask("/test/Echo", "", NULL, 0, 0));
+    leat_event_init(&released[0]);
+    refuse_threads(true);
+    call("/test/Leave", &r, NULL);
+    await(&entered, 1);
+    CHECK_ERROR(ask("/test/Echo", "", NULL, 0, 0), UNAVAILABLE, "closed the connection");
+    leat_event_wait(&r.done, 0);
+    CHECK_ERROR(r.status, UNAVAILABLE, "closed the connection");
+    CHECK(leat_channel_state(channel) == LEAT_LINK_DEAD);
+    CHECK_ERROR(ask("/test/Echo", "", NULL, 0, 0), UNAVAILABLE, "");
+    leat_event_set(&released[0]);
+    stop();
+    refuse_threads(false);
+    leat_conn_starved_ns = normal;
+}
+
+/* A message that does not fit at once is sent without a writing thread. */
+static void no_thread_to_write(void)
+{
+    leat_tensor *big;
+    start();
+    CHECK_OK(ask("/test/Echo", "", NULL, 0, 0));
+    CHECK_OK(leat_tensor_new(LEAT_UINT8, leat_shape(LARGE), &big));
+    refuse_threads(true);
+    leat_outgoing out = {0};
+    leat_outgoing_tensor(&out, big);
+    void *reply;
+    size_t n;
+    CHECK_OK(leat_channel_call_wait(channel, "/test/Share", &out, NULL, &reply, &n));
+    CHECK_INT(n, LARGE);
+    free(reply);
+    leat_tensor_unref(big);
+    stop();
+    refuse_threads(false);
+}
+
 #define STREAM_CASES                                                                               \
-    CALL_CASES, {"killed", killed},                                                                \
+    CALL_CASES, {"killed", killed}, {"stopped", stopped},                                          \
+        {"no_thread_to_open", no_thread_to_open}, {"no_thread_to_read", no_thread_to_read},        \
+        {"no_thread_for_long", no_thread_for_long},                                                \
     {                                                                                              \
-        "stopped", stopped                                                                         \
+        "no_thread_to_write", no_thread_to_write                                                   \
     }
 
 #endif

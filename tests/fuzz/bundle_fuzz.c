@@ -60,7 +60,7 @@ static void table_of_entries(leat_strbuf *out, const uint8_t *data, size_t n)
         }
         leat_table_add(&w, part[0], size[0], part[1], size[1]);
     }
-    leat_table_finish(&w);
+    leat_status_free(leat_table_finish(&w));
     leat_strbuf_add(out, w.out.s, w.out.n);
     leat_table_writer_release(&w);
 }

@@ -331,10 +331,31 @@ static void chosen(void)
     end(&f);
 }
 
+/* A dequeue with so many outputs that their list is larger than a block (core/block.h). */
+static void wide(void)
+{
+    enum { WIDE = 3000 };
+    fixture f = begin();
+    leat_component *c = calloc(WIDE, sizeof(*c));
+    leat_out *x = calloc(WIDE, sizeof(*x)), one = leat_scalar(f.g, LEAT_INT32, 1);
+    for (int i = 0; i < WIDE; i++) {
+        c[i] = (leat_component){LEAT_INT32, leat_shape()};
+        x[i] = one;
+    }
+    leat_out q = leat_fifo_queue(f.g, 10, ((leat_components){c, WIDE}));
+    leat_out put = leat_enqueue_at(LEAT_AT, q, x, WIDE, false), take = leat_dequeue(q);
+    open_session(&f);
+    CHECK_OK(run(f.s, put));
+    check_values(f.s, leat_output(take, WIDE - 1), "1");
+    end(&f);
+    free(x);
+    free(c);
+}
+
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"fifo", fifo}, {"by_reference", by_reference}, {"strings", strings},
                {"padding", padding}, {"priority", priority}, {"shuffled", shuffled},
                {"bad_shapes", bad_shapes}, {"mistakes", mistakes}, {"shared", shared},
-               {"chosen", chosen});
+               {"chosen", chosen}, {"wide", wide});
 }

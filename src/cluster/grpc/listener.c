@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "cluster/address.h"
+#include "cluster/grpc/accept.h"
+#include "cluster/grpc/guard.h"
 #include "cluster/grpc/listener_int.h"
 #include "cluster/grpc/tuning.h"
 #include "cluster/grpc/security.h"
@@ -11,7 +13,10 @@
 #include "core/cond.h"
 #include "core/threadpool.h"
 
-enum { WAITING = 16 }; /* Calls that gRPC may deliver before an event of them is taken. */
+enum {
+    WAITING = 16, /* Calls that gRPC may deliver before an event of them is taken. */
+    STREAMS_MORE = 100,
+};
 
 static void on_stopped(leat_tag *tag, bool ok)
 {
@@ -39,6 +44,10 @@ static grpc_server *make_server(const leat_rpc_listener *l)
         {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, (int)(leat_ping_after_ns / 1000000)},
         {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},
         {GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0}, /* Clients may ping as well. */
+        /* A little more than what the listener accepts, whose refusal says why. */
+        {GRPC_ARG_MAX_CONCURRENT_STREAMS, l->max_calls_one + STREAMS_MORE},
+        {GRPC_ARG_MAX_METADATA_SIZE, 16 << 10},
+        {GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10000},
     };
     enum { N = sizeof options / sizeof *options };
     grpc_arg args[N + 1];
@@ -72,6 +81,7 @@ static void free_listener(leat_rpc_listener *l)
 {
     grpc_server_destroy(l->server);
     leat_poller_close();
+    leat_guard_close();
     pthread_mutex_destroy(&l->lock);
     pthread_cond_destroy(&l->changed);
     free(l);
@@ -112,11 +122,14 @@ static leat_status start(const char *address, const leat_listen_options *options
     LEAT_TRY(leat_bind_find(address, &b));
     grpc_completion_queue *queue;
     LEAT_TRY(leat_poller_open(&queue));
+    leat_guard_open();
     leat_rpc_listener *l = leat_new(leat_rpc_listener);
     l->handler = handler;
     l->security = options->security;
     l->arg = arg;
     l->max_calls = options->max_calls ? options->max_calls : 10000;
+    l->max_calls_one = l->max_calls > 1 ? l->max_calls / 2 : 1;
+    l->receiving_end = &l->receiving;
     l->max_message = options->max_message ? options->max_message : LEAT_MESSAGE_MAX;
     l->takes_parts = leat_parts_known;
     l->stopped_tag.fn = on_stopped;
@@ -130,6 +143,7 @@ static leat_status start(const char *address, const leat_listen_options *options
         return s;
     }
     grpc_server_start(l->server);
+    leat_accept_started();
     for (int i = 0; i < WAITING; i++)
         leat_server_call_await(l);
     *out = &l->base;

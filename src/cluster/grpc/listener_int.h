@@ -7,13 +7,19 @@
 
 #include "cluster/grpc/channel_int.h"
 
+typedef struct leat_receiving {
+    struct leat_receiving *next, **link; /* link is NULL if it is in no list. */
+    int64_t since_ns;                    /* When a part of the message came last. */
+} leat_receiving;
+
 typedef struct leat_rpc_listener {
     leat_endpoint base;
     leat_handler_fn handler;
     void *arg;
     const leat_security *security;
     int64_t max_message; /* Bytes, in parts or not. */
-    int max_calls;
+    int max_calls;     /* Under way in all. */
+    int max_calls_one; /* Under way on one connection. */
     bool takes_parts;
     int port;
     grpc_server *server;
@@ -24,6 +30,9 @@ typedef struct leat_rpc_listener {
     int waiting; /* grpc_server_request_call was called, and its event has not come. */
     int calls;   /* Calls that came, and whose grpc_call was not given back. */
     bool stopping, stopped;
+    /* Calls whose message has not come as a whole; the one that has brought nothing for the longest
+     * time first. */
+    struct leat_receiving *receiving, **receiving_end;
 } leat_rpc_listener;
 
 void leat_server_call_await(leat_rpc_listener *l); /* Lets gRPC deliver one more call. */

@@ -7,10 +7,11 @@
 #include <time.h>
 
 #include "cluster/grpc/channel_int.h"
-#include "core/bind.h"
+#include "cluster/grpc/guard.h"
 #include "core/later.h"
 #include "core/log.h"
 #include "core/spin.h"
+#include "core/thread.h"
 #include "core/threadpool.h"
 
 enum {
@@ -55,6 +56,7 @@ static grpc_event next_event(void)
 {
     grpc_event e;
     int64_t until = leat_ping_check();
+    leat_guard_polls();
     if (!leat_spin(LEAT_SPIN_NS, take_event, &e))
         e = grpc_completion_queue_next(queue, leat_grpc_time(until), NULL);
     return e;
@@ -127,13 +129,7 @@ static void *run(void *unused)
 /* Gives an errno; 0: a thread was started. The lock is held. */
 static int start_thread(void)
 {
-    pthread_t t;
-    pthread_attr_t attr;
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    leat_unbind();
-    int e = pthread_create(&t, &attr, run, NULL);
-    pthread_attr_destroy(&attr);
+    int e = leat_thread_start(NULL, run, NULL);
     threads += !e;
     idle += !e;
     return e;
@@ -186,9 +182,8 @@ static leat_status start(void)
     }
     pthread_mutex_unlock(&lock);
     LEAT_REQUIRE(!e, RESOURCE_EXHAUSTED,
-                 "No thread can be started for calls over gRPC: %s. Is the limit of this user's "
-                 "processes (ulimit -u), or that of the container, reached?",
-                 strerror(e));
+                 "No thread can be started for calls over gRPC: %s. %s", strerror(e),
+                 LEAT_NO_THREAD_HINT);
     return NULL;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/socket/tls.h"
 #include "core/log.h"
 #include "core/strbuf.h"
 
@@ -45,6 +46,7 @@ static leat_status read_all(const leat_security *s, pems *p)
     if (s->certificate) {
         LEAT_TRY(read_pem(s->certificate, "TLS certificate", &p->certificate));
         LEAT_TRY(read_pem(s->key, "key of the TLS certificate", &p->key));
+        LEAT_TRY(leat_tls_check_own(s));
     }
     if (s->authority)
         LEAT_TRY(read_pem(s->authority, "file of TLS authorities", &p->authority));

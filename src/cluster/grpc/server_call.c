@@ -9,17 +9,24 @@
 #include <string.h>
 
 #include "cluster/gone.h"
+#include "cluster/grpc/guard.h"
 #include "cluster/grpc/listener_int.h"
 #include "cluster/grpc/security.h"
 #include "core/alloc.h"
 #include "core/bind.h"
+#include "core/threadpool.h"
 
 enum { MESSAGE_MAX = 3072 };
+static const int64_t RECEIVING_NS = INT64_C(1000000000);
 
 typedef struct server_call {
     leat_server_call base;
     leat_tag arrived, came, closed, sent;
     leat_gone gone;
+    uint64_t connection;         /* Of leat_guard_call_begins. */
+    bool accepted;               /* The call's message is received. */
+    bool whole;                  /* The message has come as a whole. */
+    leat_receiving receiving;    /* In the listener's list until then. */
     leat_rpc_listener *listener; /* Valid while call is not NULL. */
     grpc_call_details details;
     grpc_metadata_array metadata;
@@ -58,11 +65,71 @@ static void free_call(server_call *a)
     free(a);
 }
 
+/* ---- Calls whose message has not come as a whole ---- */
+/* Appends to the listener's list. The listener's lock is held. */
+static void append(server_call *a)
+{
+    leat_rpc_listener *l = a->listener;
+    leat_receiving *r = &a->receiving;
+    *r = (leat_receiving){NULL, l->receiving_end, leat_now_ns()};
+    *l->receiving_end = r;
+    l->receiving_end = &r->next;
+}
+
+/* The listener's lock is held. */
+static void take_out(server_call *a)
+{
+    leat_rpc_listener *l = a->listener;
+    leat_receiving *r = &a->receiving;
+    if (!r->link)
+        return;
+    *r->link = r->next;
+    if (r->next)
+        r->next->link = r->link;
+    else
+        l->receiving_end = r->link;
+    r->link = NULL;
+}
+
+/* A part of the message came. */
+static void receives(server_call *a)
+{
+    pthread_mutex_lock(&a->listener->lock);
+    take_out(a);
+    append(a);
+    pthread_mutex_unlock(&a->listener->lock);
+}
+
+/* No more of the message is waited for. */
+static void received(server_call *a)
+{
+    pthread_mutex_lock(&a->listener->lock);
+    take_out(a);
+    pthread_mutex_unlock(&a->listener->lock);
+}
+
+/* There is no room for another call: cancels the call that has brought nothing for the longest
+ * time, if that is more than a second, so that calls without a message do not keep others out.
+ * True: there is room. The listener's lock is held. */
+static bool make_room(leat_rpc_listener *l)
+{
+    if (!l->receiving || leat_now_ns() < l->receiving->since_ns + RECEIVING_NS)
+        return false;
+    server_call *oldest = SERVER_CALL(l->receiving, receiving);
+    take_out(oldest);
+    /* A call of the list has a grpc_call: settle takes it out first. */
+    grpc_call_cancel_with_status(oldest->call, GRPC_STATUS_RESOURCE_EXHAUSTED,
+                                 "The message did not come while other calls waited", NULL);
+    return true;
+}
+
 /* Frees by rules 1 and 2. The lock is held, and released here. */
 static void settle(server_call *a)
 {
     leat_rpc_listener *l = NULL;
     if (a->call && !a->watched && !a->handling && !a->replying) {
+        received(a);
+        leat_guard_call_ends(a->connection, a->accepted && !a->whole);
         grpc_metadata_array_destroy(&a->metadata);
         grpc_call_details_destroy(&a->details);
         grpc_call_unref(a->call);
@@ -216,8 +283,17 @@ static void refuse(server_call *a, leat_status s)
     handled(a);
 }
 
+/* The message has come as a whole. */
+static void came_whole(server_call *a)
+{
+    a->whole = true;
+    received(a);
+    leat_guard_call_came(a->connection);
+}
+
 static void reply_to_ping(server_call *a)
 {
+    came_whole(a);
     leat_outgoing o = {0};
     if (a->listener->takes_parts)
         leat_strbuf_puts(&o.text, LEAT_PARTS_AGENT);
@@ -227,6 +303,7 @@ static void reply_to_ping(server_call *a)
 
 static void handle(server_call *a)
 {
+    came_whole(a);
     leat_poller_release();
     char *method = grpc_slice_to_c_string(a->details.method);
     leat_incoming in =
@@ -256,6 +333,7 @@ static void take_part(server_call *a)
     grpc_byte_buffer *b = a->request;
     leat_gather *g = a->gather;
     a->request = NULL;
+    receives(a);
     if (!g) {
         leat_status s = leat_gather_new(b, a->listener->max_message, &a->gather);
         grpc_byte_buffer_destroy(b);
@@ -295,12 +373,36 @@ static void on_came(leat_tag *tag, bool ok)
         handle(a);
 }
 
+/* Gives the reason if the call is not to be accepted. */
+static leat_status accept(server_call *a, bool room)
+{
+    leat_rpc_listener *l = a->listener;
+    char *from = grpc_call_get_peer(a->call);
+    int calls;
+    a->connection = leat_guard_call_begins(from, &calls);
+    gpr_free(from);
+    LEAT_REQUIRE(leat_security_allows(l->security, &a->metadata), UNAUTHENTICATED,
+                 "The call carries no token, or a wrong one");
+    LEAT_REQUIRE(calls <= l->max_calls_one, RESOURCE_EXHAUSTED,
+                 "The connection has %d calls under way, which is its limit: half of the %d that "
+                 "the task accepts in all",
+                 l->max_calls_one, l->max_calls);
+    LEAT_REQUIRE(room, RESOURCE_EXHAUSTED,
+                 "The task has %d calls under way, which is its limit (--max_calls)", l->max_calls);
+    a->accepted = true;
+    leat_guard_call_receives(a->connection);
+    pthread_mutex_lock(&l->lock);
+    append(a);
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
 static void on_arrived(leat_tag *tag, bool ok)
 {
     server_call *a = SERVER_CALL(tag, arrived);
     leat_rpc_listener *l = a->listener;
     pthread_mutex_lock(&l->lock);
-    bool again = !l->stopping, room = l->calls < l->max_calls;
+    bool again = !l->stopping, room = l->calls < l->max_calls || (ok && make_room(l));
     l->calls += ok;
     pthread_mutex_unlock(&l->lock);
     if (again)
@@ -311,16 +413,11 @@ static void on_arrived(leat_tag *tag, bool ok)
         grpc_op watch = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER,
                          .data.recv_close_on_server.cancelled = &a->cancelled};
         start(a, &watch, 1, &a->closed);
-        if (room && leat_security_allows(l->security, &a->metadata)) {
+        leat_status s = accept(a, room);
+        if (s)
+            refuse(a, s);
+        else
             receive(a);
-        } else {
-            refuse(a, room
-                          ? leat_error(UNAUTHENTICATED, "The call carries no token, or a wrong one")
-                          : leat_error(
-                                RESOURCE_EXHAUSTED,
-                                "The task has %d calls under way, which is its limit (--max_calls)",
-                                l->max_calls));
-        }
     } else {
         grpc_metadata_array_destroy(&a->metadata);
         grpc_call_details_destroy(&a->details);

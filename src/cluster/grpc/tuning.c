@@ -1,4 +1,4 @@
-/* tuning.c -- three settings that gRPC's public interface does not have. They change the
+/* tuning.c -- four settings that gRPC's public interface does not have. They change the
  * environment, malloc and gRPC's private structs, which a library should not, so they are all here,
  * and the build option LEAT_GRPC_TUNING=OFF leaves them out. What is lost without them:
  *
@@ -16,6 +16,9 @@
  *    twice as long. Reno, which every Linux has and every user may choose, does not. Systems with
  *    another default lose nothing. gRPC takes socket options by an object whose layout is not in
  *    its public headers, but is the same since version 1.40. For other versions nothing is set.
+ * 4. Floods. The same object tells of each connection that gRPC accepts, and guard.c ends those that
+ *    flood a listener. Without it an attacker that can connect needs no token to use up the memory.
+ *    accept.c keeps gRPC from running out of descriptors, after which it would accept nothing more.
  */
 #include "cluster/grpc/tuning.h"
 
@@ -27,6 +30,8 @@
 #include <strings.h>
 #include <sys/socket.h>
 
+#include "cluster/grpc/accept.h"
+#include "cluster/grpc/guard.h"
 #include "core/alloc.h"
 
 /* ---- 1 and 2 ---- */
@@ -40,9 +45,9 @@ void leat_tuning_start(void)
     free(leat_xmalloc(LARGE));
 }
 
-/* ---- 3 ---- */
+/* ---- 3 and 4 ---- */
 
-enum { CLIENT_SOCKET = 0, SERVER_SOCKET = 2 };
+enum { CLIENT_SOCKET, LISTENER_SOCKET, SERVER_SOCKET };
 enum { CORE_FIRST = 18, CORE_LAST = 46 }; /* Versions of gRPC's core, as in grpc_version_string. */
 
 /* gRPC's grpc_socket_mutator, which it calls for each socket. */
@@ -88,6 +93,10 @@ static bool is_local(int fd)
 
 static bool mutate(const mutated *what, mutator *m)
 {
+    if (what->usage == LISTENER_SOCKET)
+        leat_accept_socket(what->fd);
+    if (what->usage == SERVER_SOCKET)
+        leat_guard_accepted(what->fd);
     if (what->usage == CLIENT_SOCKET || (what->usage == SERVER_SOCKET && is_local(what->fd)))
         (void)!setsockopt(what->fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
     return true;

@@ -71,13 +71,13 @@ void leat_rings_release(leat_ring_pair *p)
 
 int64_t leat_ring_room(const leat_ring *r)
 {
-    uint64_t used = r->at - __atomic_load_n(&r->shared->tail, __ATOMIC_ACQUIRE);
+    uint64_t used = r->at - __atomic_load_n(&r->shared->tail, __ATOMIC_SEQ_CST);
     return used > LEAT_RING_BYTES ? -1 : (int64_t)(LEAT_RING_BYTES - used);
 }
 
 int64_t leat_ring_ready(const leat_ring *r)
 {
-    uint64_t n = __atomic_load_n(&r->shared->head, __ATOMIC_ACQUIRE) - r->at;
+    uint64_t n = __atomic_load_n(&r->shared->head, __ATOMIC_SEQ_CST) - r->at;
     return n > LEAT_RING_BYTES ? -1 : (int64_t)n;
 }
 
@@ -116,7 +116,8 @@ static void wake(uint32_t *word)
 /* The writer stores head and then loads naps; the reader stores naps and then loads head
  * (leat_ring_await).
  * Each needs a full fence in between, so that the writer sees that the reader is about to park, or
- * the reader sees the new head. The same holds for tail and waits. */
+ * the reader sees the new head. The same holds for tail and waits. Stores and loads are all
+ * SEQ_CST: on ARM an acquire load (LDAPR) may be done before a store that precedes it. */
 void leat_ring_show_written(leat_ring *r)
 {
     __atomic_store_n(&r->shared->cpu, (uint32_t)sched_getcpu() + 1, __ATOMIC_RELAXED);

@@ -11,13 +11,14 @@
 #include "cluster/address.h"
 #include "cluster/shm/rings.h"
 #include "cluster/shm/shm.h"
+#include "cluster/stream/acceptor.h"
 #include "cluster/stream/handshake.h"
 #include "core/alloc.h"
 
 typedef struct listener {
     leat_stream_server *server;
     leat_stream_name name;
-    leat_accept_watch accept;
+    leat_acceptor *acceptor;
 } listener;
 
 /* Memory for a message with a handshake and one descriptor. */
@@ -41,12 +42,6 @@ static void message_init(handshake_message *m)
                                 .msg_controllen = sizeof m->control.bytes};
 }
 
-static void set_patience(int socket, int ms)
-{
-    struct timeval t = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t);
-}
-
 /* ---- Connecting ---- */
 /* Sends the handshake with a descriptor of the memory, and waits for the reply. */
 static leat_status hand_over(int socket, int memory, const leat_stream_name *name, const char *peer)
@@ -63,7 +58,8 @@ static leat_status hand_over(int socket, int memory, const leat_stream_name *nam
     c->cmsg_type = SCM_RIGHTS;
     c->cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(c), &memory, sizeof(int));
-    set_patience(socket, 5000);
+    struct timeval patience = {.tv_sec = 5};
+    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     char reply = 0;
     LEAT_REQUIRE(sendmsg(socket, &m.header, MSG_NOSIGNAL) == sizeof m.handshake &&
                      recv(socket, &reply, 1, 0) == 1 && reply == LEAT_ACCEPTED,
@@ -91,9 +87,12 @@ static leat_status open_link(const leat_link_target *to, leat_link **out)
         return s;
     }
     leat_stream_link *l = leat_stream_link_new(to, "shared memory");
-    leat_stream_link_start(l, leat_rings_stream_new(rings, fd));
-    *out = leat_stream_link_base(l);
-    return NULL;
+    s = leat_stream_link_start(l, leat_rings_stream_new(rings, fd));
+    if (s)
+        leat_stream_link_base(l)->ops->free(leat_stream_link_base(l));
+    else
+        *out = leat_stream_link_base(l);
+    return s;
 }
 
 /* ---- Listening ---- */
@@ -119,22 +118,14 @@ static int only_descriptor(struct msghdr *m)
     return n == 1 ? only : -1;
 }
 
-/* Reads the handshake of a peer, and maps the memory that the peer sent. Shared memory is for the
- * tasks of one user: a process of another user is refused before anything of it is read, and its
- * calls go by another transport. */
-static bool read_handshake(const listener *l, int socket, leat_ring_pair *out)
+/* Maps the memory that came with a handshake, and closes its descriptor. */
+static bool take_memory(const listener *l, const handshake_message *m, ssize_t n, int fd,
+                        leat_ring_pair *out)
 {
-    handshake_message m;
-    message_init(&m);
-    if (!leat_unix_peer_of(socket).same_user)
-        return false;
-    set_patience(socket, 100);
-    ssize_t n = recvmsg(socket, &m.header, MSG_CMSG_CLOEXEC);
-    int fd = n >= 0 ? only_descriptor(&m.header) : -1;
     if (fd < 0)
         return false;
-    if (n != sizeof m.handshake ||
-        !leat_handshake_right(&m.handshake, LEAT_HANDSHAKE_SHM, l->name.secret)) {
+    if (n != sizeof m->handshake ||
+        !leat_handshake_right(&m->handshake, LEAT_HANDSHAKE_SHM, l->name.secret)) {
         close(fd);
         return false;
     }
@@ -143,33 +134,33 @@ static bool read_handshake(const listener *l, int socket, leat_ring_pair *out)
     return !s;
 }
 
-static void let_in(listener *l, int socket)
+/* Shared memory is for the tasks of one user: processes of others were refused by the acceptor, and
+ * their calls go by another transport. */
+static bool on_handshake(void *arg, int socket)
 {
+    listener *l = arg;
+    handshake_message m;
+    message_init(&m);
+    ssize_t n = recvmsg(socket, &m.header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
     leat_ring_pair rings = {0};
     char yes = LEAT_ACCEPTED, peer[48];
-    if (!read_handshake(l, socket, &rings) || send(socket, &yes, 1, MSG_NOSIGNAL) != 1) {
+    if (!take_memory(l, &m, n, n >= 0 ? only_descriptor(&m.header) : -1, &rings) ||
+        send(socket, &yes, 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1) {
         leat_rings_release(&rings);
         close(socket);
-        return;
+        return true;
     }
     snprintf(peer, sizeof peer, "shared memory of process %d", leat_unix_peer_of(socket).pid);
     leat_stream_server_add(l->server, leat_rings_stream_new(rings, socket), peer);
-}
-
-static void on_connect(void *arg)
-{
-    listener *l = arg;
-    for (int s; (s = accept4(l->accept.socket, NULL, NULL, SOCK_CLOEXEC)) >= 0;)
-        let_in(l, s);
+    return true;
 }
 
 static void close_listener(void *arg)
 {
     listener *l = arg;
-    if (l->accept.socket >= 0) {
-        leat_watch_remove_listener(&l->accept);
-        close(l->accept.socket);
-    }
+    leat_acceptor_free(l->acceptor);
     free(l);
 }
 
@@ -178,11 +169,10 @@ static leat_status open_socket(listener *l)
     LEAT_TRY(leat_stream_name_init(&l->name));
     LEAT_REQUIRE(*leat_machine_id(), UNAVAILABLE,
                  "Shared memory cannot be used: this machine does not say who it is");
-    l->accept.socket = leat_unix_listen("leat", &l->name);
-    LEAT_REQUIRE(l->accept.socket >= 0, UNAVAILABLE, "Cannot open a socket for shared memory: %s",
+    int fd = leat_unix_listen("leat", &l->name);
+    LEAT_REQUIRE(fd >= 0, UNAVAILABLE, "Cannot open a socket for shared memory: %s",
                  strerror(errno));
-    leat_watch_add_listener(&l->accept);
-    return NULL;
+    return leat_acceptor_new(fd, "shared memory", on_handshake, l, &l->acceptor);
 }
 
 static leat_status start(const char *address, const leat_listen_options *options,
@@ -190,7 +180,6 @@ static leat_status start(const char *address, const leat_listen_options *options
                          leat_endpoint **out)
 {
     listener *l = leat_new(listener);
-    l->accept = (leat_accept_watch){.socket = -1, .on_connect = on_connect, .arg = l};
     l->server = leat_stream_server_new(options, handler, arg, close_listener, l);
     leat_endpoint *base = leat_stream_server_base(l->server);
     leat_status s = open_socket(l);

@@ -17,8 +17,8 @@
 #include "cluster/cluster_spec.h"
 #include "cluster/socket/socket.h"
 #include "core/alloc.h"
-#include "core/bind.h"
 #include "core/log.h"
+#include "core/thread.h"
 #include "core/threadpool.h"
 
 /* The deadline of one attempt; the pauses between attempts, which double up to PAUSE_MAX_NS. */
@@ -192,7 +192,11 @@ static void *open_it(void *arg)
             return NULL;
     }
     fcntl(a.fd, F_SETFL, fcntl(a.fd, F_GETFL) & ~O_NONBLOCK); /* The stream's reads block. */
-    leat_stream_link_start(o->link, leat_socket_stream_new(a.fd, a.tls));
+    leat_status s = leat_stream_link_start(o->link, leat_socket_stream_new(a.fd, a.tls));
+    if (s)
+        LEAT_LOG(WARNING, "No socket to %s at %s: %s. Calls go another way meanwhile", o->peer,
+                 o->address, leat_status_message(s));
+    leat_status_free(s);
     return NULL;
 }
 
@@ -252,12 +256,12 @@ leat_status leat_socket_open(const leat_link_target *to, leat_link **out)
         return s;
     }
     o->link = leat_stream_link_new(to, "socket");
-    leat_unbind();
-    if (o->cancel < 0 || pthread_create(&o->thread, NULL, open_it, o)) {
+    if (o->cancel < 0 || leat_thread_start(&o->thread, open_it, o)) {
         leat_stream_link_fail(o->link);
         leat_stream_link_base(o->link)->ops->free(leat_stream_link_base(o->link));
         free_opening(o);
-        return leat_error(RESOURCE_EXHAUSTED, "No thread to connect to %s", to->peer);
+        return leat_error(RESOURCE_EXHAUSTED, "No thread to connect to %s. %s", to->peer,
+                          LEAT_NO_THREAD_HINT);
     }
     *out = leat_stream_link_base(o->link);
     leat_stream_link_on_free(o->link, cancel, before_free, o);

@@ -25,12 +25,13 @@
 #include "cluster/cluster_spec.h"
 #include "cluster/socket/socket.h"
 #include "core/alloc.h"
-#include "core/bind.h"
 #include "core/log.h"
+#include "core/thread.h"
 #include "core/threadpool.h"
 
 enum { WAITING_MAX = 64, SOCKETS_MAX = LEAT_BIND_MAX + 1, BACKLOG = 128 };
-static const int64_t PATIENCE_NS = INT64_C(3000000000), LOG_PAUSE_NS = INT64_C(1000000000);
+static const int64_t PATIENCE_NS = INT64_C(3000000000), LOG_PAUSE_NS = INT64_C(1000000000),
+                     ACCEPT_PAUSE_NS = INT64_C(100000000);
 
 /* A connection whose handshake is not complete. */
 typedef struct waiting {
@@ -55,7 +56,8 @@ typedef struct listener {
     /* Used by the thread alone: */
     waiting waiting[WAITING_MAX]; /* The oldest connection first. */
     int n_waiting;
-    int64_t log_ns; /* From this time on a TLS handshake that failed is logged again. */
+    int64_t log_ns;    /* From this time on a failure is logged again. */
+    int64_t accept_ns; /* Until this time no connections are accepted; 0: they are. */
 } listener;
 
 /* ---- Handshakes ---- */
@@ -158,9 +160,26 @@ static void on_bytes(listener *l, int i)
         drop(done);
 }
 
+/* The sockets stay readable while connections cannot be accepted: they are left out of poll for
+ * ACCEPT_PAUSE_NS. A connection whose handshake is not complete makes room for another. */
+static void pause_accept(listener *l, int e)
+{
+    int64_t now = leat_now_ns();
+    l->accept_ns = now + ACCEPT_PAUSE_NS;
+    if (l->n_waiting)
+        drop(take_waiting(l, 0));
+    if (now >= l->log_ns)
+        LEAT_LOG(WARNING,
+                 "No connection by a socket can be accepted now: %s. Too many descriptors are open "
+                 "(ulimit -n)",
+                 strerror(e));
+    l->log_ns = now >= l->log_ns ? now + LOG_PAUSE_NS : l->log_ns;
+}
+
 static void on_connect(listener *l, int socket, bool local)
 {
-    for (int fd; (fd = accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0;) {
+    int fd;
+    while ((fd = accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
         waiting w = {.fd = fd, .local = local, .deadline_ns = leat_now_ns() + PATIENCE_NS};
         leat_socket_set_up(fd, local);
         if (l->tls && !local) {
@@ -177,6 +196,8 @@ static void on_connect(listener *l, int socket, bool local)
         l->waiting[l->n_waiting++] = w;
         on_bytes(l, l->n_waiting - 1); /* The handshake has often come already. */
     }
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+        pause_accept(l, errno);
 }
 
 /* Closes connections whose deadline has passed. Gives the milliseconds until the next deadline; -1:
@@ -186,7 +207,18 @@ static int close_late(listener *l)
     int64_t now = leat_now_ns();
     while (l->n_waiting && l->waiting[0].deadline_ns <= now)
         drop(take_waiting(l, 0));
-    return l->n_waiting ? (int)((l->waiting[0].deadline_ns - now) / 1000000) + 1 : -1;
+    int64_t next = l->n_waiting ? l->waiting[0].deadline_ns : INT64_MAX;
+    if (l->accept_ns)
+        next = l->accept_ns < next ? l->accept_ns : next;
+    return next < INT64_MAX ? (int)((next - now) / 1000000) + 1 : -1;
+}
+
+/* Whether connections are to be accepted now. */
+static bool accepts(listener *l)
+{
+    if (leat_now_ns() >= l->accept_ns)
+        l->accept_ns = 0;
+    return !l->accept_ns;
 }
 
 static short wanted(const waiting *w)
@@ -200,10 +232,11 @@ static void *listen_on(void *arg)
     pthread_setname_np(pthread_self(), "leat-accept");
     for (;;) {
         struct pollfd p[1 + SOCKETS_MAX + WAITING_MAX];
+        bool accepting = accepts(l);
         int ms = close_late(l), n = 0, waiting = l->n_waiting;
         p[n++] = (struct pollfd){l->quit, POLLIN, 0};
         for (int i = 0; i < l->n_sockets; i++)
-            p[n++] = (struct pollfd){l->sockets[i], POLLIN, 0};
+            p[n++] = (struct pollfd){l->sockets[i], accepting ? POLLIN : 0, 0};
         for (int i = 0; i < waiting; i++)
             p[n++] = (struct pollfd){l->waiting[i].fd, wanted(&l->waiting[i]), 0};
         if (poll(p, (nfds_t)n, ms) < 0 && errno != EINTR)
@@ -214,7 +247,7 @@ static void *listen_on(void *arg)
             if (p[1 + l->n_sockets + i].revents)
                 on_bytes(l, i);
         for (int i = 0; i < l->n_sockets; i++)
-            if (p[1 + i].revents)
+            if (p[1 + i].revents & POLLIN)
                 on_connect(l, l->sockets[i], l->local[i]);
     }
     while (l->n_waiting)
@@ -325,10 +358,10 @@ static leat_status start(const char *address, const leat_listen_options *options
     leat_endpoint *base = leat_stream_server_base(l->server);
     leat_status s = open_sockets(l, address, options);
     if (!s) {
-        leat_unbind();
-        l->runs = !pthread_create(&l->thread, NULL, listen_on, l);
+        l->runs = !leat_thread_start(&l->thread, listen_on, l);
         if (!l->runs)
-            s = leat_error(RESOURCE_EXHAUSTED, "No thread to listen at a socket");
+            s = leat_error(RESOURCE_EXHAUSTED, "No thread to listen at a socket. %s",
+                           LEAT_NO_THREAD_HINT);
     }
     if (s) {
         leat_stream_server_stop(base, 0);

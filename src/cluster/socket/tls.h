@@ -18,6 +18,10 @@ bool leat_tls_wanted(const leat_security *s);
 leat_status leat_tls_server(const leat_security *s, leat_tls_context **out) LEAT_MUST_CHECK;
 leat_status leat_tls_client(const leat_security *s, leat_tls_context **out) LEAT_MUST_CHECK;
 void leat_tls_context_free(leat_tls_context *c);
+/* Checks the task's own certificate and key, which are both given. INVALID_ARGUMENT: they do not
+ * fit, or the certificate has expired or is not valid yet. NULL as well if OpenSSL cannot be
+ * loaded. */
+leat_status leat_tls_check_own(const leat_security *s) LEAT_MUST_CHECK;
 
 /* ---- One connection ---- */
 typedef struct leat_tls leat_tls;

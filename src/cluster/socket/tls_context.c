@@ -1,8 +1,10 @@
 /* tls_context.c -- makes OpenSSL's contexts from the certificates, keys and authorities of
  * leat_security. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cluster/socket/openssl.h"
 #include "cluster/socket/tls.h"
@@ -97,6 +99,64 @@ leat_status leat_tls_client(const leat_security *s, leat_tls_context **out)
     if (!st && s->certificate)
         st = use_certificate(c, s);
     return give(st, c, out);
+}
+
+/* Writes a time of a certificate, such as "2026-11-17 05:21 UTC". */
+static const char *date(const ASN1_TIME *t, char out[32])
+{
+    struct tm tm;
+    if (ASN1_TIME_to_tm(t, &tm) != 1 || !strftime(out, 32, "%Y-%m-%d %H:%M UTC", &tm))
+        snprintf(out, 32, "a time that cannot be read");
+    return out;
+}
+
+static leat_status check_dates(const X509 *x, const char *file)
+{
+    char text[32], now_text[32];
+    time_t now = time(NULL);
+    struct tm tm;
+    const ASN1_TIME *from = X509_get0_notBefore(x), *to = X509_get0_notAfter(x);
+    strftime(now_text, sizeof now_text, "%Y-%m-%d %H:%M UTC", gmtime_r(&now, &tm));
+    LEAT_REQUIRE(X509_cmp_time(to, &now) > 0, INVALID_ARGUMENT,
+                 "The TLS certificate %s expired on %s, and peers would refuse it: install a new "
+                 "one. This machine's clock says %s",
+                 file, date(to, text), now_text);
+    LEAT_REQUIRE(X509_cmp_time(from, &now) < 0, INVALID_ARGUMENT,
+                 "The TLS certificate %s is not valid before %s, and peers would refuse it. This "
+                 "machine's clock says %s: is it right?",
+                 file, date(from, text), now_text);
+    return NULL;
+}
+
+static leat_status check_own(SSL_CTX *c, const leat_security *s)
+{
+    if (SSL_CTX_use_certificate_chain_file(c, s->certificate) != 1)
+        return cannot_use("TLS certificate", s->certificate);
+    if (SSL_CTX_use_PrivateKey_file(c, s->key, SSL_FILETYPE_PEM) != 1 ||
+        SSL_CTX_check_private_key(c) != 1) {
+        leat_status why = cannot_use("key of the TLS certificate", s->key);
+        leat_status both = leat_error(INVALID_ARGUMENT,
+                                      "The TLS certificate %s and the key %s do not fit, or the "
+                                      "key is damaged: %s",
+                                      s->certificate, s->key, leat_status_message(why));
+        leat_status_free(why);
+        return both;
+    }
+    return check_dates(SSL_CTX_get0_certificate(c), s->certificate);
+}
+
+leat_status leat_tls_check_own(const leat_security *s)
+{
+    SSL_CTX *c;
+    leat_status st = leat_openssl_load();
+    if (st) { /* gRPC may have a TLS library of its own, which checks less. */
+        leat_status_free(st);
+        return NULL;
+    }
+    LEAT_TRY(new_context(&c));
+    st = check_own(c, s);
+    SSL_CTX_free(c);
+    return st;
 }
 
 void leat_tls_context_free(leat_tls_context *c)

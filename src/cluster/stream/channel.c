@@ -7,6 +7,7 @@
 
 #include "cluster/stream/conn.h"
 #include "core/alloc.h"
+#include "core/thread.h"
 #include "core/threadpool.h"
 
 typedef struct call call;
@@ -23,7 +24,10 @@ struct leat_stream_link {
     call **calls; /* calls[id % cap] is the open call with that id, or NULL. */
     /* The size of calls; how many of its entries are not NULL; the id of the last call made. */
     uint64_t cap, n, number;
-    call *failed, **failed_end; /* Calls whose reply function on_chores has to call. */
+    call *failed, **failed_end;    /* Calls whose reply function on_chores has to call. */
+    pthread_mutex_t unopened_lock; /* Guards unopened. */
+    pthread_cond_t none_unopened;  /* Signalled when unopened becomes 0. */
+    int unopened;                  /* Calls that were made before the link was open. */
 };
 
 struct call {
@@ -60,6 +64,10 @@ static leat_status lost(const call *k)
             "between is cut");
     case LEAT_CONN_GARBAGE:
         return failure(k, LEAT_UNAVAILABLE, "sent what is no frame: the connection was closed");
+    case LEAT_CONN_STARVED:
+        return failure(k, LEAT_UNAVAILABLE,
+                       "was not listened to any longer: this task could not start a thread to read "
+                       "the connection. " LEAT_NO_THREAD_HINT);
     case LEAT_CONN_LEFT:
         return failure(k, LEAT_CANCELLED, "was not waited for any longer: the channel was closed");
     default:
@@ -200,6 +208,8 @@ static void on_tick(leat_conn *c, int64_t now)
 
 static void free_memory(leat_stream_link *ch)
 {
+    pthread_mutex_destroy(&ch->unopened_lock);
+    pthread_cond_destroy(&ch->none_unopened);
     free(ch->calls);
     free(ch->address);
     free(ch->peer);
@@ -225,6 +235,38 @@ static void cancel(leat_call *base)
     pthread_mutex_unlock(&ch->conn.lock);
 }
 
+/* ---- Calls on a link that is not open ---- */
+static void cancel_nothing(leat_call *base) {}
+
+static void *fail_unopened(void *arg)
+{
+    call *k = arg;
+    leat_stream_link *ch = k->channel;
+    k->fn(k->arg,
+          failure(k, LEAT_UNAVAILABLE,
+                  "cannot be called: the connection is not open yet, or could not be opened"),
+          NULL);
+    free(k);
+    pthread_mutex_lock(&ch->unopened_lock);
+    if (--ch->unopened == 0)
+        pthread_cond_broadcast(&ch->none_unopened);
+    pthread_mutex_unlock(&ch->unopened_lock);
+    return NULL;
+}
+
+/* A channel has another link as a rule, and does not call this one. The call fails, in a thread of
+ * its own, since its reply function must not run here (rule 2 of transport.h); where no thread can
+ * be started there is no other way. */
+static void call_unopened(leat_stream_link *ch, call *k)
+{
+    k->base.cancel = cancel_nothing;
+    pthread_mutex_lock(&ch->unopened_lock);
+    ch->unopened++;
+    pthread_mutex_unlock(&ch->unopened_lock);
+    if (leat_thread_start(NULL, fail_unopened, k))
+        fail_unopened(k);
+}
+
 static void link_call(leat_link *base, const char *method, leat_outgoing *request,
                       const leat_call_options *options, leat_reply_fn fn, void *arg,
                       leat_call **call_out)
@@ -238,6 +280,13 @@ static void link_call(leat_link *base, const char *method, leat_outgoing *reques
                 .arg = arg,
                 .started_ns = leat_now_ns(),
                 .deadline_ns = options->deadline_ns};
+    if (__atomic_load_n(&ch->state, __ATOMIC_ACQUIRE) != LEAT_LINK_LIVES) {
+        leat_outgoing_release(request);
+        if (call_out)
+            *call_out = &k->base;
+        call_unopened(ch, k);
+        return;
+    }
     size_t size = leat_outgoing_size(request);
     pthread_mutex_lock(&ch->conn.lock);
     add(ch, k);
@@ -279,6 +328,10 @@ static void link_free(leat_link *base)
     link_replaced(base);
     if (ch->before_free)
         ch->before_free(ch->opening);
+    pthread_mutex_lock(&ch->unopened_lock);
+    while (ch->unopened)
+        pthread_cond_wait(&ch->none_unopened, &ch->unopened_lock);
+    pthread_mutex_unlock(&ch->unopened_lock);
     if (__atomic_load_n(&ch->state, __ATOMIC_ACQUIRE) != LEAT_LINK_LIVES) {
         free_memory(ch);
         return;
@@ -304,6 +357,8 @@ leat_stream_link *leat_stream_link_new(const leat_link_target *to, const char *n
     ch->peer = leat_xstrdup(to->peer);
     ch->transport = name;
     ch->failed_end = &ch->failed;
+    pthread_mutex_init(&ch->unopened_lock, NULL);
+    pthread_cond_init(&ch->none_unopened, NULL);
     ch->state = LEAT_LINK_OPENING;
     return ch;
 }
@@ -313,11 +368,12 @@ leat_link *leat_stream_link_base(leat_stream_link *ch)
     return &ch->base;
 }
 
-void leat_stream_link_start(leat_stream_link *ch, leat_stream *stream)
+leat_status leat_stream_link_start(leat_stream_link *ch, leat_stream *stream)
 {
     static const leat_conn_ops ops = {on_frame, on_chores, on_ended, on_released, on_tick};
-    leat_conn_start(&ch->conn, &ops, stream, LEAT_MESSAGE_MAX);
-    __atomic_store_n(&ch->state, LEAT_LINK_LIVES, __ATOMIC_RELEASE);
+    leat_status s = leat_conn_start(&ch->conn, &ops, stream, LEAT_MESSAGE_MAX);
+    __atomic_store_n(&ch->state, s ? LEAT_LINK_DEAD : LEAT_LINK_LIVES, __ATOMIC_RELEASE);
+    return s;
 }
 
 void leat_stream_link_fail(leat_stream_link *ch)

@@ -5,14 +5,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/alloc.h"
-#include "core/bind.h"
 #include "core/buffer.h"
 #include "core/cond.h"
 #include "core/later.h"
+#include "core/log.h"
 #include "core/spin.h"
+#include "core/thread.h"
 #include "core/threadpool.h"
 
 enum {
@@ -23,6 +23,8 @@ enum {
     SPARES = 2,
     SPARE_SECONDS = 5,
 };
+static const int64_t WARN_NS = INT64_C(10000000000);
+int64_t leat_conn_starved_ns = INT64_C(10000000000);
 
 /* ---- The reader role ---- */
 static uint64_t role_of(uint64_t number, leat_reader state)
@@ -46,20 +48,28 @@ static bool take_role(leat_conn *c, leat_reader state, uint64_t *number_out)
 }
 
 /* ---- Threads and references ---- */
+static void warn(int e)
+{
+    static int64_t next_ns;
+    int64_t now = leat_now_ns(), was = __atomic_load_n(&next_ns, __ATOMIC_RELAXED);
+    if (now >= was && __atomic_compare_exchange_n(&next_ns, &was, now + WARN_NS, false,
+                                                  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        LEAT_LOG(WARNING,
+                 "No thread can be started for a connection between tasks (%s): its messages wait, "
+                 "and after %d s without a thread the connection is closed. %s",
+                 strerror(e), (int)(leat_conn_starved_ns / 1000000000), LEAT_NO_THREAD_HINT);
+}
+
 bool leat_conn_thread(leat_conn *c, void *(*fn)(void *conn))
 {
-    pthread_t t;
-    pthread_attr_t attr;
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    leat_unbind();
     pthread_mutex_lock(&c->refs_lock);
-    bool ok = pthread_create(&t, &attr, fn, c) == 0;
-    c->threads += ok;
-    c->refs += ok;
+    int e = leat_thread_start(NULL, fn, c);
+    c->threads += !e;
+    c->refs += !e;
     pthread_mutex_unlock(&c->refs_lock);
-    pthread_attr_destroy(&attr);
-    return ok;
+    if (e)
+        warn(e);
+    return !e;
 }
 
 void leat_conn_thread_ends(leat_conn *c)
@@ -78,13 +88,8 @@ void leat_conn_ref(leat_conn *c)
     pthread_mutex_unlock(&c->refs_lock);
 }
 
-void leat_conn_unref(leat_conn *c)
+static void destroy(leat_conn *c)
 {
-    pthread_mutex_lock(&c->refs_lock);
-    int left = --c->refs;
-    pthread_mutex_unlock(&c->refs_lock);
-    if (left)
-        return;
     leat_conn_drop_unsent(c);
     c->stream->ops->free(c->stream);
     pthread_mutex_destroy(&c->lock);
@@ -93,6 +98,16 @@ void leat_conn_unref(leat_conn *c)
     pthread_cond_destroy(&c->no_threads);
     pthread_cond_destroy(&c->summon);
     pthread_cond_destroy(&c->more);
+}
+
+void leat_conn_unref(leat_conn *c)
+{
+    pthread_mutex_lock(&c->refs_lock);
+    int left = --c->refs;
+    pthread_mutex_unlock(&c->refs_lock);
+    if (left)
+        return;
+    destroy(c);
     c->ops->released(c);
 }
 
@@ -255,6 +270,17 @@ static bool stand_by(leat_conn *c)
     return summoned;
 }
 
+/* No more frames will be read. unattended: the caller does not wait for chores afterwards. */
+static void end(leat_conn *c, bool unattended)
+{
+    c->ops->ended(c);
+    pthread_mutex_lock(&c->refs_lock);
+    c->over = true;
+    pthread_mutex_unlock(&c->refs_lock);
+    if (unattended)
+        __atomic_store_n(&c->unattended, 1, __ATOMIC_SEQ_CST);
+}
+
 static void *read_on(void *arg)
 {
     leat_conn *c = arg;
@@ -272,10 +298,7 @@ static void *read_on(void *arg)
     leat_later_end();
     if (mine) {
         leat_conn_finish(c, LEAT_CONN_CLOSED);
-        c->ops->ended(c);
-        pthread_mutex_lock(&c->refs_lock);
-        c->over = true;
-        pthread_mutex_unlock(&c->refs_lock);
+        end(c, false);
         for (leat_conn_look_up(c); !__atomic_load_n(&c->closing, __ATOMIC_SEQ_CST);
              leat_conn_look_up(c))
             leat_futex_wait(&c->alarm, 0, 0);
@@ -284,30 +307,38 @@ static void *read_on(void *arg)
     return NULL;
 }
 
-static void start_reader(leat_conn *c)
+/* Starts a thread for the reader role of this number, which the caller has taken. If none can be
+ * started, no thread has the role, and the watch tries again. */
+static void start_reader(leat_conn *c, uint64_t number)
 {
     pthread_mutex_lock(&c->refs_lock);
-    bool spare = c->spares > c->summons;
-    c->summons += spare;
-    if (spare)
+    bool ok = c->spares > c->summons;
+    c->summons += ok;
+    if (ok)
         pthread_cond_signal(&c->summon);
     pthread_mutex_unlock(&c->refs_lock);
-    while (!spare && !leat_conn_thread(c, read_on))
-        usleep(10000); /* The system gives no thread now; without one nothing would be read. */
+    if (ok || leat_conn_thread(c, read_on)) {
+        __atomic_store_n(&c->starved_ns, 0, __ATOMIC_RELAXED);
+        return;
+    }
+    int64_t fed = 0;
+    __atomic_compare_exchange_n(&c->starved_ns, &fed, leat_now_ns(), false, __ATOMIC_RELAXED,
+                                __ATOMIC_RELAXED);
+    leat_conn_free_reader(c, number);
 }
 
 void leat_conn_hand_over(leat_conn *c)
 {
     uint64_t number;
     if (take_role(c, LEAT_READER_WORKS, &number))
-        start_reader(c);
+        start_reader(c, number);
 }
 
 void leat_conn_start_reader(leat_conn *c)
 {
     uint64_t number;
     if (take_role(c, LEAT_READER_NONE, &number))
-        start_reader(c);
+        start_reader(c, number);
 }
 
 /* ---- For threads that read while they wait for an event ---- */
@@ -326,7 +357,10 @@ void leat_conn_let_go(leat_conn *c)
 
 bool leat_conn_take_reader(leat_conn *c, uint64_t *number_out)
 {
-    return take_role(c, LEAT_READER_NONE, number_out);
+    bool taken = take_role(c, LEAT_READER_NONE, number_out);
+    if (taken && __atomic_load_n(&c->starved_ns, __ATOMIC_RELAXED))
+        __atomic_store_n(&c->starved_ns, 0, __ATOMIC_RELAXED);
+    return taken;
 }
 
 bool leat_conn_read_one(leat_conn *c, uint64_t number)
@@ -340,8 +374,8 @@ bool leat_conn_read_one(leat_conn *c, uint64_t number)
 }
 
 /* ---- Beginning and end ---- */
-void leat_conn_start(leat_conn *c, const leat_conn_ops *ops, leat_stream *stream,
-                     int64_t max_message)
+leat_status leat_conn_start(leat_conn *c, const leat_conn_ops *ops, leat_stream *stream,
+                            int64_t max_message)
 {
     c->ops = ops;
     c->stream = stream;
@@ -354,8 +388,15 @@ void leat_conn_start(leat_conn *c, const leat_conn_ops *ops, leat_stream *stream
     leat_cond_init(&c->summon);
     pthread_cond_init(&c->no_threads, NULL);
     pthread_cond_init(&c->more, NULL);
-    leat_watch_add(c);
-    start_reader(c);
+    leat_status s = leat_watch_add(c);
+    if (!s && !leat_conn_thread(c, read_on)) { /* The watch sees a role that is taken. */
+        leat_watch_remove(c);
+        s = leat_error(RESOURCE_EXHAUSTED, "No thread can be started to read a connection. %s",
+                       LEAT_NO_THREAD_HINT);
+    }
+    if (s)
+        destroy(c);
+    return s;
 }
 
 /* The thread that does chores where a thread in read cannot be woken (read_blocks). */
@@ -376,9 +417,31 @@ void leat_conn_call_reader(leat_conn *c)
         leat_futex_wake(&c->alarm, 1);
     if (!c->stream->ops->read_blocks)
         c->stream->ops->wake(c);
-    else if (first)
-        while (!leat_conn_thread(c, do_chores))
-            usleep(10000); /* The system gives no thread now; without one calls would not end. */
+    else if (first && !leat_conn_thread(c, do_chores))
+        __atomic_store_n(&c->unattended, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&c->unattended, __ATOMIC_SEQ_CST))
+        leat_watch_busy(); /* The watch does the chores. */
+}
+
+bool leat_conn_lacks_thread(leat_conn *c, int64_t now)
+{
+    int64_t starved = __atomic_load_n(&c->starved_ns, __ATOMIC_RELAXED);
+    return (starved && (leat_conn_ended(c) || now > starved + leat_conn_starved_ns)) ||
+           (__atomic_load_n(&c->chores, __ATOMIC_SEQ_CST) &&
+            (starved || __atomic_load_n(&c->unattended, __ATOMIC_SEQ_CST)));
+}
+
+void leat_conn_replace_thread(leat_conn *c, int64_t now)
+{
+    uint64_t number;
+    int64_t starved = __atomic_load_n(&c->starved_ns, __ATOMIC_RELAXED);
+    if (starved && (leat_conn_ended(c) || now > starved + leat_conn_starved_ns) &&
+        take_role(c, LEAT_READER_NONE, &number)) {
+        __atomic_store_n(&c->starved_ns, 0, __ATOMIC_RELAXED);
+        leat_conn_finish(c, LEAT_CONN_STARVED);
+        end(c, true);
+    }
+    leat_conn_look_up(c);
 }
 
 void leat_conn_finish(leat_conn *c, leat_conn_end why)
@@ -399,6 +462,7 @@ void leat_conn_finish(leat_conn *c, leat_conn_end why)
 
 void leat_conn_close(leat_conn *c)
 {
+    uint64_t number;
     leat_watch_remove(c);
     leat_conn_finish(c, LEAT_CONN_LEFT);
     __atomic_store_n(&c->closing, 1, __ATOMIC_SEQ_CST);
@@ -406,11 +470,13 @@ void leat_conn_close(leat_conn *c)
     c->stream->ops->wake(c);
     leat_futex_wake(&c->alarm, 1);
     for (bool over = false; !over;) {
-        leat_conn_start_reader(c); /* If no thread reads: ops->ended has to be called. */
+        if (take_role(c, LEAT_READER_NONE, &number)) /* No thread reads. */
+            end(c, true);
         pthread_mutex_lock(&c->refs_lock);
         while (c->threads)
             pthread_cond_wait(&c->no_threads, &c->refs_lock);
         over = c->over;
         pthread_mutex_unlock(&c->refs_lock);
     }
+    leat_conn_look_up(c); /* Chores that no thread has done. */
 }

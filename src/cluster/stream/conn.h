@@ -8,6 +8,9 @@
  *    leat_conn_hand_over, or has worked on one frame for some milliseconds, which watch.c notices.
  * 3. leat_conn_send does not wait for long: what does not fit into the stream at once is written by
  *    the connection's writing thread.
+ *    Where no thread can be started for a role, the watch does what is needed to go on: it writes
+ *    what fits, calls the reply functions of calls that failed, tries again to start a reader, and
+ *    ends the connection if it could not for leat_conn_starved_ns. A warning in the log says so.
  * 4. The reply function of a call that fails, is cancelled or misses its deadline is a chore: a
  *    thread of the connection calls it (leat_conn_ops.chores), never the thread that cancelled the
  *    call or noticed the failure.
@@ -61,6 +64,7 @@ typedef enum leat_conn_end {
     LEAT_CONN_SILENT,  /* The peer did not reply to a ping. */
     LEAT_CONN_GARBAGE, /* The peer sent bytes that are not a frame. */
     LEAT_CONN_LEFT,    /* This process closed the connection. */
+    LEAT_CONN_STARVED, /* This process could not start a thread to read. */
 } leat_conn_end;
 typedef struct leat_conn leat_conn;
 typedef struct leat_stream leat_stream;
@@ -138,6 +142,11 @@ struct leat_conn {
     /* Atomic. heard_ns: when the peer last sent or accepted bytes. pinged_ns: when a ping was sent
      * that has no reply yet; 0: there is none. */
     int64_t heard_ns, pinged_ns;
+    /* Atomic. unattended: 1 once a thread for chores could not be started, or the connection ended
+     * without a thread: the watch does chores. starved_ns: since when no reader could be started.
+     */
+    uint32_t unattended;
+    int64_t starved_ns;
     uint64_t role;   /* Atomic: see leat_reader. */
     uint64_t frames; /* Atomic: the number of frames that were read. */
     /* Guarded by the watch's lock: */
@@ -159,12 +168,14 @@ struct leat_conn {
     leat_unsent *unsent, *unsent_last;
     pthread_cond_t more; /* Signalled when writing is set, or the connection ends. */
     bool writer;         /* There is a writing thread. */
+    bool stuck;          /* Atomic: there is none, and unsent has frames that did not fit. */
     bool writing;        /* The writing thread writes the frames in unsent; no other thread may. */
 };
 
-/* Takes the stream, gives c one reference, and starts to read. The memory at c is zero before. */
-void leat_conn_start(leat_conn *c, const leat_conn_ops *ops, leat_stream *stream,
-                     int64_t max_message);
+/* Takes the stream, gives c one reference, and starts to read. The memory at c is zero before.
+ * RESOURCE_EXHAUSTED: no thread can be started; c has no reference, and ops are not called. */
+leat_status leat_conn_start(leat_conn *c, const leat_conn_ops *ops, leat_stream *stream,
+                            int64_t max_message) LEAT_MUST_CHECK;
 void leat_conn_ref(leat_conn *c);
 void leat_conn_unref(leat_conn *c);
 /* Takes the content of o, which may be NULL. Drops the frame if the connection has ended. */
@@ -205,8 +216,17 @@ bool leat_conn_thread(leat_conn *c, void *(*fn)(void *conn));
 void leat_conn_thread_ends(leat_conn *c);
 void leat_conn_drop_unsent(leat_conn *c); /* Frees all unsent frames. */
 
+/* ---- Used by the watch, where a connection has not got a thread ---- */
+extern int64_t leat_conn_starved_ns; /* See rule 3. Tests shorten it. */
+/* Writes what fits of the unsent frames if there is no thread for it. True: some are left. */
+bool leat_conn_push_again(leat_conn *c);
+/* Whether leat_conn_replace_thread has something to do. */
+bool leat_conn_lacks_thread(leat_conn *c, int64_t now_ns);
+/* Ends the connection, or calls reply functions, in this thread. */
+void leat_conn_replace_thread(leat_conn *c, int64_t now_ns);
+
 /* ---- The watch: one thread of the process, for all connections (watch.c) ---- */
-void leat_watch_add(leat_conn *c);
+leat_status leat_watch_add(leat_conn *c) LEAT_MUST_CHECK;
 void leat_watch_remove(leat_conn *c); /* ops->tick is not running, and is not called any more. */
 /* A thread begins to work on a frame, or gives a reader role up: the watch looks at all readers
  * every few milliseconds from now on (rule 2). */
@@ -222,7 +242,7 @@ typedef struct leat_accept_watch {
     void *arg;
     struct leat_accept_watch *next;
 } leat_accept_watch;
-void leat_watch_add_listener(leat_accept_watch *w);
+leat_status leat_watch_add_listener(leat_accept_watch *w) LEAT_MUST_CHECK;
 /* When it returns, on_connect is not running and is not called any more. */
 void leat_watch_remove_listener(leat_accept_watch *w);
 /* on: a connection whose reader role no thread has stays so until bytes have been unread for some
@@ -237,8 +257,8 @@ typedef struct leat_stream_link leat_stream_link;
 /* Makes a link in state OPENING. name is the transport's name in error messages, a literal. */
 leat_stream_link *leat_stream_link_new(const leat_link_target *to, const char *name);
 leat_link *leat_stream_link_base(leat_stream_link *l);
-/* Takes the stream. The link's state becomes LIVES. */
-void leat_stream_link_start(leat_stream_link *l, leat_stream *stream);
+/* Takes the stream. The link's state becomes LIVES; after an error it becomes DEAD. */
+leat_status leat_stream_link_start(leat_stream_link *l, leat_stream *stream) LEAT_MUST_CHECK;
 /* No stream could be opened: the link's state becomes DEAD. */
 void leat_stream_link_fail(leat_stream_link *l);
 /* For a link that a thread opens. cancel(arg) runs when the link is replaced or freed, so perhaps

@@ -10,6 +10,7 @@
 #include "core/alloc.h"
 #include "core/cond.h"
 #include "core/later.h"
+#include "core/log.h"
 #include "core/threadpool.h"
 
 typedef struct served served;
@@ -277,8 +278,18 @@ void leat_stream_server_add(leat_stream_server *l, leat_stream *stream, const ch
     if (g->next)
         g->next->link = &g->next;
     l->conns = g;
-    leat_conn_start(&g->conn, &ops, stream, l->max_message);
+    leat_status e = leat_conn_start(&g->conn, &ops, stream, l->max_message);
+    if (e) {
+        l->refs--;
+        *g->link = g->next;
+        if (g->next)
+            g->next->link = g->link;
+        free(g);
+    }
     pthread_mutex_unlock(&l->lock);
+    if (e)
+        LEAT_LOG(WARNING, "The connection of the %s was closed: %s", peer, leat_status_message(e));
+    leat_status_free(e);
 }
 
 void leat_stream_server_stop(leat_endpoint *base, int64_t deadline_ns)

@@ -108,10 +108,23 @@ static void flush(leat_conn *c)
         if (!c->writer)
             c->writer = leat_conn_thread(c, write_on);
         c->writing = c->writer;
+        __atomic_store_n(&c->stuck, !c->writer, __ATOMIC_SEQ_CST);
+        if (!c->writer)
+            leat_watch_busy(); /* The watch writes the rest. */
         pthread_cond_signal(&c->more);
     }
     pthread_mutex_unlock(&c->send_lock);
     pushed(c, why);
+}
+
+bool leat_conn_push_again(leat_conn *c)
+{
+    if (!__atomic_load_n(&c->stuck, __ATOMIC_SEQ_CST))
+        return false;
+    pthread_mutex_lock(&c->send_lock);
+    __atomic_store_n(&c->stuck, false, __ATOMIC_SEQ_CST);
+    flush(c);
+    return __atomic_load_n(&c->stuck, __ATOMIC_SEQ_CST);
 }
 
 static void flush_gathered(void *conn)

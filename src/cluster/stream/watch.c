@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "cluster/stream/conn.h"
+#include "core/thread.h"
 #include "core/threadpool.h"
 
 enum { LOOK_MS = 3, QUIET_TICKS = 30 };
@@ -34,7 +35,11 @@ static leat_conn *conns;
 static leat_accept_watch *listeners, *answering; /* answering: its on_connect runs now; or NULL. */
 static bool runs, quits;                         /* The thread runs; the thread has to end. */
 
-static int poller = -1, wake_fd = -1; /* Set while there are users. */
+static int poller = -1; /* Set while there are users. */
+/* Atomic: made with the first user and never closed, since a thread whose connection was the last
+ * user may still wake the watch. */
+static int wake_fd = -1;
+static pthread_t watcher; /* Valid while runs is set. */
 
 static int ticking;  /* Atomic: 1 while the watch looks at readers every LOOK_MS. */
 static int64_t next; /* Atomic: when to call ops->tick of all connections (CLOCK_MONOTONIC). */
@@ -55,7 +60,7 @@ void leat_watch_on_tick(void (*fn)(void))
 static void wake_watch(void)
 {
     uint64_t one = 1;
-    if (write(wake_fd, &one, sizeof one) < 0)
+    if (write(__atomic_load_n(&wake_fd, __ATOMIC_RELAXED), &one, sizeof one) < 0)
         return; /* EAGAIN: the counter is full, so the watch is being woken already. */
 }
 
@@ -80,8 +85,8 @@ void leat_watch_at(int64_t at_ns)
 /* Whether a connection without a reader has something for one. */
 static bool wants_reader(leat_conn *c)
 {
-    return c->stream->ops->unread(c) || __atomic_load_n(&c->alarm, __ATOMIC_SEQ_CST) ||
-           leat_conn_ended(c);
+    return !c->stream->ops->unread || c->stream->ops->unread(c) ||
+           __atomic_load_n(&c->alarm, __ATOMIC_SEQ_CST) || leat_conn_ended(c);
 }
 
 /* Gives a connection's reader role to another thread if the present reader works on the same frame
@@ -100,10 +105,27 @@ static bool look_at_readers(void)
             leat_conn_hand_over(c);
         if (role == LEAT_READER_NONE && (rest || (news && c->had_news && same)))
             leat_conn_start_reader(c);
+        any |= leat_conn_push_again(c);
         c->seen = frames;
         c->had_news = news;
     }
     return any;
+}
+
+/* Does what threads of a connection would do that could not be started. */
+static void replace_threads(int64_t now)
+{
+    pthread_mutex_lock(&lock);
+    leat_conn *c = conns;
+    while (c && !leat_conn_lacks_thread(c, now))
+        c = c->next;
+    if (c)
+        leat_conn_hold(c);
+    pthread_mutex_unlock(&lock);
+    if (!c)
+        return;
+    leat_conn_replace_thread(c, now);
+    leat_conn_let_go(c);
 }
 
 void leat_watch_each(void (*fn)(leat_conn *c, void *arg), void *arg)
@@ -173,6 +195,7 @@ static void *watch(void *unused)
         void (*tick)(void) = __atomic_load_n(&on_tick, __ATOMIC_RELAXED);
         if (tick)
             tick();
+        replace_threads(leat_now_ns());
         pthread_mutex_lock(&lock);
         on = !quits;
         quiet = look_at_readers() ? 0 : quiet + 1;
@@ -199,22 +222,51 @@ static void listen_to(int fd, void *who)
     epoll_ctl(poller, EPOLL_CTL_ADD, fd, &e);
 }
 
-static void join(void)
+/* Waits until the thread has ended. users_lock is held. */
+static void await_end(void)
+{
+    pthread_mutex_lock(&lock);
+    while (runs)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+    if (poller >= 0)
+        close(poller);
+    poller = -1;
+}
+
+/* users_lock is held. */
+static leat_status start_watch(void)
+{
+    await_end(); /* Of a thread that has called leave itself. */
+    if (wake_fd < 0)
+        __atomic_store_n(&wake_fd, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), __ATOMIC_RELAXED);
+    poller = wake_fd < 0 ? -1 : epoll_create1(EPOLL_CLOEXEC);
+    LEAT_REQUIRE(poller >= 0, RESOURCE_EXHAUSTED, "No descriptor to watch connections: %s",
+                 strerror(errno));
+    listen_to(wake_fd, NULL);
+    quits = false;
+    __atomic_store_n(&next, leat_now_ns() + leat_ping_after_ns / 2, __ATOMIC_SEQ_CST);
+    pthread_mutex_lock(&lock);
+    int e = leat_thread_start(&watcher, watch, NULL);
+    runs = !e;
+    pthread_mutex_unlock(&lock);
+    if (!e) {
+        pthread_detach(watcher);
+        return NULL;
+    }
+    close(poller);
+    poller = -1;
+    return leat_error(RESOURCE_EXHAUSTED, "No thread can be started to watch connections: %s. %s",
+                      strerror(e), LEAT_NO_THREAD_HINT);
+}
+
+static leat_status join(void)
 {
     pthread_mutex_lock(&users_lock);
-    if (!users++) {
-        poller = epoll_create1(EPOLL_CLOEXEC);
-        wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        listen_to(wake_fd, NULL);
-        quits = false;
-        runs = true;
-        __atomic_store_n(&next, leat_now_ns() + leat_ping_after_ns / 2, __ATOMIC_SEQ_CST);
-        pthread_t t;
-        while (pthread_create(&t, NULL, watch, NULL))
-            usleep(10000); /* The system gives no thread now, and connections need the watch. */
-        pthread_detach(t);
-    }
+    leat_status s = users ? NULL : start_watch();
+    users += !s;
     pthread_mutex_unlock(&users_lock);
+    return s;
 }
 
 static void leave(void)
@@ -223,19 +275,18 @@ static void leave(void)
     if (!--users) {
         pthread_mutex_lock(&lock);
         quits = true;
-        wake_watch();
-        while (runs)
-            pthread_cond_wait(&changed, &lock);
+        bool own = runs && pthread_equal(pthread_self(), watcher);
         pthread_mutex_unlock(&lock);
-        close(poller);
-        close(wake_fd);
+        wake_watch();
+        if (!own) /* The watch ends a connection itself where no thread can be started. */
+            await_end();
     }
     pthread_mutex_unlock(&users_lock);
 }
 
-void leat_watch_add(leat_conn *c)
+leat_status leat_watch_add(leat_conn *c)
 {
-    join();
+    LEAT_TRY(join());
     pthread_mutex_lock(&lock);
     c->next = conns;
     c->link = &conns;
@@ -245,6 +296,7 @@ void leat_watch_add(leat_conn *c)
     if (c->stream->end_fd >= 0)
         listen_to(c->stream->end_fd, c);
     pthread_mutex_unlock(&lock);
+    return NULL;
 }
 
 void leat_watch_remove(leat_conn *c)
@@ -259,14 +311,15 @@ void leat_watch_remove(leat_conn *c)
     leave();
 }
 
-void leat_watch_add_listener(leat_accept_watch *d)
+leat_status leat_watch_add_listener(leat_accept_watch *d)
 {
-    join();
+    LEAT_TRY(join());
     pthread_mutex_lock(&lock);
     d->next = listeners;
     listeners = d;
     listen_to(d->socket, d);
     pthread_mutex_unlock(&lock);
+    return NULL;
 }
 
 void leat_watch_remove_listener(leat_accept_watch *d)

@@ -35,13 +35,14 @@ static void end(loop *l, leat_status s)
 }
 
 /* Whether For has another iteration; its counter becomes an argument. */
-static bool count(loop *l)
+static leat_status count(loop *l, bool *more)
 {
-    if (l->delta > 0 ? l->i >= l->limit : l->i <= l->limit)
-        return false;
+    *more = l->delta > 0 ? l->i < l->limit : l->i > l->limit;
+    if (!*more)
+        return NULL;
     leat_tensor_unref(l->values[0]);
-    l->values[0] = leat_scalar_int32(l->i);
-    return true;
+    l->values[0] = NULL;
+    return leat_tensor_copy_of(LEAT_INT32, leat_shape(), &l->i, &l->values[0]);
 }
 
 /* Takes the results of the last call, and returns what to call next: NOTHING at the end. */
@@ -62,8 +63,8 @@ static leat_status advance(loop *l)
         leat_tensor_unref(l->results[0]);
         LEAT_TRY(s);
     }
-    if (!l->cond)
-        more = more && count(l);
+    if (!l->cond && more)
+        LEAT_TRY(count(l, &more));
     l->called = !more ? NOTHING : l->cond && l->called != COND ? COND : BODY;
     return NULL;
 }

@@ -64,6 +64,7 @@ typedef struct scratch_memory {
 } scratch_memory;
 static __thread scratch_memory kept;
 static pthread_key_t kept_key; /* used for its destructor only */
+static bool has_kept_key;
 static pthread_once_t kept_once = PTHREAD_ONCE_INIT;
 
 static void kept_release(void *arg)
@@ -76,7 +77,7 @@ static void kept_release(void *arg)
 
 static void kept_init(void)
 {
-    pthread_key_create(&kept_key, kept_release);
+    has_kept_key = pthread_key_create(&kept_key, kept_release) == 0;
 }
 
 static void *scratch_grow(int which, size_t size)
@@ -87,7 +88,8 @@ static void *scratch_grow(int which, size_t size)
     size = (size + 4095) / 4096 * 4096;
     kept.p[which] = aligned_alloc(64, size);
     kept.size[which] = kept.p[which] ? size : 0;
-    pthread_setspecific(kept_key, &kept);
+    if (has_kept_key)
+        pthread_setspecific(kept_key, &kept);
     return kept.p[which];
 }
 

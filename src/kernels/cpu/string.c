@@ -46,7 +46,7 @@ static leat_status join(leat_kernel *k, leat_strbuf *b)
 
 static leat_status join_run(leat_kernel *k)
 {
-    leat_strbuf b = {0};
+    leat_strbuf b = {.checked = true};
     leat_status s = join(k, &b);
     leat_strbuf_release(&b);
     return s;
@@ -144,7 +144,7 @@ static leat_status as_string_run(leat_kernel *k)
     const char *format = ((as_string_state *)leat_kernel_state(k))->format;
     leat_tensor *y;
     LEAT_TRY(leat_kernel_out(k, 0, &x->shape, &y));
-    leat_strbuf b = {0};
+    leat_strbuf b = {.checked = true};
     leat_status s = NULL;
     for (int64_t i = 0; i < x->count && !s; i++) {
         leat_strbuf_clear(&b);

@@ -16,7 +16,7 @@ static leat_status each(leat_kernel *k, edit_fn fn)
     const leat_tensor *x = leat_kernel_in(k, 0);
     leat_tensor *y;
     LEAT_TRY(leat_kernel_out(k, 0, &x->shape, &y));
-    leat_strbuf b = {0};
+    leat_strbuf b = {.checked = true};
     leat_status s = NULL;
     for (int64_t i = 0; i < x->count && !s; i++) {
         leat_strbuf_clear(&b);

@@ -209,7 +209,7 @@ static leat_status reduce_join_run(leat_kernel *k)
     }
     leat_tensor *y;
     LEAT_TRY(leat_kernel_out(k, 0, &shape, &y));
-    leat_strbuf b = {0};
+    leat_strbuf b = {.checked = true};
     leat_status s = NULL;
     for (int64_t i = 0; i < y->count && !s; i++) {
         leat_strbuf_clear(&b);
@@ -232,7 +232,7 @@ static leat_status segment_join(const leat_tensor *x, const leat_tensor *ids, in
                                 const char *separator, leat_tensor *y)
 {
     int64_t inner = ids->count ? x->count / ids->count : 0;
-    leat_strbuf b = {0};
+    leat_strbuf b = {.checked = true};
     bool *begun;
     leat_status s = leat_try_array(segments, &begun);
     for (int64_t i = 0; i < ids->count && !s; i++) {
@@ -293,7 +293,7 @@ static leat_status format_run(leat_kernel *k)
     const leat_node *n = leat_kernel_node(k);
     const char *at = leat_node_string(n, "template"), *next;
     const char *hole = leat_node_string(n, "placeholder");
-    leat_strbuf b = {0};
+    leat_strbuf b = {.checked = true};
     int inputs = leat_kernel_inputs(k);
     for (int i = 0; *hole && i < inputs && (next = strstr(at, hole)); i++) {
         leat_strbuf_add(&b, at, (size_t)(next - at));

@@ -172,10 +172,11 @@ static leat_status merge_one(merged *m, const leat_string *bytes)
 {
     Leat__Summary *part;
     leat_status s = LEAT_UNPACK(summary, bytes->data, bytes->size, &part);
-    if (s) {
+    if (s && leat_status_code(s) != LEAT_RESOURCE_EXHAUSTED) {
         leat_status_free(s);
         return leat_error(INVALID_ARGUMENT, "Could not parse one of the summary inputs");
     }
+    LEAT_TRY(s);
     leat_grow(m->parts, m->n, m->cap);
     m->parts[m->n++] = part;
     for (size_t i = 0; i < part->n_value; i++) {

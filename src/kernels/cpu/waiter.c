@@ -13,7 +13,7 @@ static void cancelled(void *arg, leat_status why)
 
 void *leat_waiter_new(const leat_waiter_ops *ops, leat_kernel *k, leat_resource *r)
 {
-    leat_waiter *w = leat_block_alloc(ops->size);
+    leat_waiter *w = leat_block_xalloc(ops->size);
     memset((void *)w, 0, ops->size);
     w->ops = ops;
     w->kernel = k;

@@ -1,0 +1,111 @@
+/* scenario_cluster.c -- servers of this process, and sessions over them by each transport. */
+#include "faults/scenarios.h"
+
+#include <stdio.h>
+
+enum { TIMEOUT_MS = 20000 };
+
+typedef struct pair {
+    leat_server *ps, *worker;
+    char target[64];
+} pair;
+
+static leat_status pair_start(pair *p, const char *transports)
+{
+    leat_cluster *c = leat_cluster_new();
+    const leat_server_options o = {.transports = transports};
+    char address[2][32];
+    for (int i = 0; i < 2; i++)
+        snprintf(address[i], sizeof(address[i]), "127.0.0.1:%d", scenario_port(i));
+    /* With another name of the address, the server is not found in this process: it is called. */
+    snprintf(p->target, sizeof(p->target), "grpc://localhost:%d", scenario_port(1));
+    leat_status e = leat_cluster_add(c, "ps", address[0]);
+    THEN(e, leat_cluster_add(c, "worker", address[1]));
+    THEN(e, leat_server_start(c, "ps", 0, &o, &p->ps));
+    THEN(e, leat_server_start(c, "worker", 0, &o, &p->worker));
+    leat_cluster_free(c);
+    return e;
+}
+
+/* A variable on the ps, used by the worker: small and large tensors go both ways. */
+static leat_status steps(const char *transports)
+{
+    enum { LARGE = 200000 };
+    pair p = {0};
+    leat_graph *g = leat_graph_new();
+    leat_session *s = NULL;
+    leat_out w, y, train, sum;
+    leat_with_device(g, "/job:ps/task:0")
+    {
+        w = leat_variable(g, "w", leat_full(g, LEAT_FLOAT, leat_shape(LARGE), 1));
+    }
+    leat_with_device(g, "/job:worker/task:0")
+    {
+        y = leat_mul(w, leat_scalar(g, LEAT_FLOAT, 2));
+    }
+    leat_with_device(g, "/job:ps/task:0")
+    {
+        train = leat_assign_add(leat_variable_ref(w), y);
+        sum = leat_reduce_mean(train);
+    }
+    leat_out init = leat_global_variables_initializer(g);
+    leat_status e = pair_start(&p, transports);
+    THEN(e, leat_session_open(g, &s, .target = p.target, .timeout_ms = TIMEOUT_MS));
+    THEN(e, leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(init)));
+    double want = 1;
+    for (int i = 0; i < 3 && !e; i++) {
+        leat_tensor *v = NULL;
+        e = leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({sum, &v}), LEAT_NO_TARGET);
+        want *= 3;
+        if (!e)
+            EXPECT(leat_tensor_at(v, 0) == want);
+        leat_tensor_unref(v);
+    }
+    leat_session_close(s);
+    leat_graph_free(g);
+    leat_server_free(p.worker);
+    leat_server_free(p.ps);
+    return e;
+}
+
+leat_status scenario_server(const char *dir)
+{
+    leat_server *server = NULL;
+    leat_graph *g = leat_graph_new();
+    leat_session *s = NULL;
+    leat_tensor *v = NULL;
+    leat_out w = leat_variable(g, "w", leat_scalar(g, LEAT_FLOAT, 2));
+    leat_out init = leat_global_variables_initializer(g);
+    leat_status e = leat_server_start_local(&server);
+    THEN(e,
+         leat_session_open(g, &s, .target = leat_server_target(server), .timeout_ms = TIMEOUT_MS));
+    THEN(e, leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(init)));
+    THEN(e, leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({w, &v}), LEAT_NO_TARGET));
+    if (!e)
+        EXPECT(leat_tensor_at(v, 0) == 2);
+    leat_tensor_unref(v);
+    leat_session_close(s);
+    leat_graph_free(g);
+    leat_server_free(server);
+    return e;
+}
+
+leat_status scenario_grpc(const char *dir)
+{
+    return steps("grpc");
+}
+
+leat_status scenario_socket(const char *dir)
+{
+    return steps("grpc,socket");
+}
+
+leat_status scenario_shm(const char *dir)
+{
+    return steps("grpc,shm");
+}
+
+leat_status scenario_local(const char *dir)
+{
+    return steps("grpc,local");
+}
