@@ -9,7 +9,6 @@
  * a char * cannot hold.
  */
 #include "proto/wire.h"
-#include "core/alloc.h"
 #include "proto/field.h"
 
 #include <stdlib.h>

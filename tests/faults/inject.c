@@ -122,6 +122,13 @@ static bool should_fail(const char *function, int error, bool named)
     return fails;
 }
 
+int __real_fstat(int fd, struct stat *st);
+static bool is_file(int fd)
+{
+    struct stat st;
+    return state && atomic_load(&state->armed) && __real_fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 #define CALL(type, function, value, error, named, parameters, arguments)                           \
     type __real_##function parameters;                                                             \
     type __wrap_##function parameters;                                                             \
@@ -143,6 +150,25 @@ static bool should_fail(const char *function, int error, bool named)
         if (fails)                                                                                 \
             errno = error;                                                                         \
         return fails ? value : result;                                                             \
+    }
+/* For functions that are called again until they succeed: only the n-th call fails. */
+#define ONCE(type, function, value, error, named, parameters, arguments)                           \
+    type __real_##function parameters;                                                             \
+    type __wrap_##function parameters;                                                             \
+    type __wrap_##function parameters                                                              \
+    {                                                                                              \
+        const bool later = state && state->stays && atomic_load(&state->failed);                   \
+        return !later && should_fail(#function, error, named) ? value                              \
+                                                              : __real_##function arguments;       \
+    }
+/* For functions that cannot fail for other descriptors than files, such as an eventfd. */
+#define ON_FILES(type, function, value, error, named, parameters, arguments)                       \
+    type __real_##function parameters;                                                             \
+    type __wrap_##function parameters;                                                             \
+    type __wrap_##function parameters                                                              \
+    {                                                                                              \
+        return is_file(fd) && should_fail(#function, error, named) ? value                         \
+                                                                   : __real_##function arguments;  \
     }
 #define UNCOUNTED(type, function, size, parameters, arguments)                                     \
     type __real_##function parameters;                                                             \
@@ -184,12 +210,6 @@ CALL(void *, mmap, MAP_FAILED, ENOMEM, true,
      (void *p, size_t n, int prot, int flags, int fd, off_t offset),
      (p, n, prot, flags, fd, offset))
 CALL(FILE *, open_memstream, NULL, ENOMEM, true, (char **text, size_t *n), (text, n))
-CALL(int, deflateInit2_, Z_MEM_ERROR, ENOMEM, true,
-     (z_streamp z, int level, int method, int bits, int memory, int strategy, const char *version,
-      int size),
-     (z, level, method, bits, memory, strategy, version, size))
-CALL(int, inflateInit2_, Z_MEM_ERROR, ENOMEM, true,
-     (z_streamp z, int bits, const char *version, int size), (z, bits, version, size))
 CALL(gzFile, gzopen, NULL, ENOMEM, true, (const char *path, const char *mode), (path, mode))
 
 /* ---- Threads and processes ---- */
@@ -207,9 +227,9 @@ CALL(int, fstat, -1, EIO, true, (int fd, struct stat *st), (fd, st))
 CALL(int, stat, -1, EIO, true, (const char *path, struct stat *st), (path, st))
 CALL(int, fstatat, -1, EIO, true, (int dir, const char *path, struct stat *st, int flags),
      (dir, path, st, flags))
-CALL(ssize_t, read, -1, EIO, true, (int fd, void *p, size_t n), (fd, p, n))
+ON_FILES(ssize_t, read, -1, EIO, true, (int fd, void *p, size_t n), (fd, p, n))
 CALL(ssize_t, pread, -1, EIO, true, (int fd, void *p, size_t n, off_t at), (fd, p, n, at))
-CALL(ssize_t, write, -1, ENOSPC, true, (int fd, const void *p, size_t n), (fd, p, n))
+ON_FILES(ssize_t, write, -1, ENOSPC, true, (int fd, const void *p, size_t n), (fd, p, n))
 CALL(ssize_t, pwrite, -1, ENOSPC, true, (int fd, const void *p, size_t n, off_t at), (fd, p, n, at))
 CALL(int, fsync, -1, EIO, true, (int fd), (fd))
 CALL(int, ftruncate, -1, ENOSPC, true, (int fd, off_t n), (fd, n))
@@ -264,7 +284,7 @@ CALL(int, getpeername, -1, ENOTCONN, false, (int fd, struct sockaddr *a, socklen
 CALL(int, getaddrinfo, EAI_MEMORY, ENOMEM, false,
      (const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **to),
      (host, port, hints, to))
-CALL(int, poll, -1, ENOMEM, false, (struct pollfd * v, nfds_t n, int ms), (v, n, ms))
+ONCE(int, poll, -1, ENOMEM, false, (struct pollfd * v, nfds_t n, int ms), (v, n, ms))
 CALL(int, epoll_create1, -1, EMFILE, true, (int flags), (flags))
 CALL(int, epoll_ctl, -1, ENOSPC, true, (int fd, int op, int of, struct epoll_event *e),
      (fd, op, of, e))

@@ -343,6 +343,7 @@ static void run_scenario(const char *name, scenario_fn *run)
         run_scenario(#name, scenario_##name);                                                      \
     }
 SCENARIOS(X)
+NAMED_SCENARIOS(X)
 #undef X
 
 int main(int argc, char **argv)
@@ -352,6 +353,7 @@ int main(int argc, char **argv)
     if (report == MAP_FAILED)
         abort();
 #define X(name) {#name, run_##name},
-    return RUN(argc, argv, SCENARIOS(X));
+    return argc > 1 ? RUN(argc, argv, SCENARIOS(X) NAMED_SCENARIOS(X))
+                    : RUN(argc, argv, SCENARIOS(X));
 #undef X
 }

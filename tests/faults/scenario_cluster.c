@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-enum { TIMEOUT_MS = 20000 };
+enum { TIMEOUT_MS = 4000 };
 
 typedef struct pair {
     leat_server *ps, *worker;

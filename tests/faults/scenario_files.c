@@ -1,6 +1,7 @@
 /* scenario_files.c -- checkpoints, records and event files. */
 #include "faults/scenarios.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static leat_status records(const char *path, leat_record_form form)
     if (!bytes)
         return leat_error(RESOURCE_EXHAUSTED, "no memory for the scenario");
     for (int i = 0; i < LARGE; i++)
-        bytes[i] = (char)(i * i >> 3);
+        bytes[i] = (char)((uint32_t)i * (uint32_t)i >> 3);
     leat_status e = leat_record_writer_open(path, form, &w);
     for (int i = 0; i < N; i++)
         THEN(e, leat_record_write(w, bytes, size[i]));

@@ -11,13 +11,22 @@
 #include <leat/leat.h>
 #include <stdbool.h>
 
+#if LEAT_CLUSTER
+#define SERVER_SCENARIOS(X) X(server)
+#else
+#define SERVER_SCENARIOS(X)
+#endif
 #define SCENARIOS(X)                                                                               \
     X(session)                                                                                     \
     X(kernels) X(loop) X(function) X(queue) X(graphdef) X(train) X(records) X(events)              \
-        X(checkpoint) X(sharded) X(meta_graph) X(server) X(grpc) X(socket) X(shm) X(local)
+        X(checkpoint) X(sharded) X(meta_graph) SERVER_SCENARIOS(X)
+/* Run only where the command line names them: steps over several tasks, which may take until their
+ * deadline when a call fails. */
+#define NAMED_SCENARIOS(X) X(grpc) X(socket) X(shm) X(local)
 
 #define X(name) leat_status scenario_##name(const char *dir);
 SCENARIOS(X)
+NAMED_SCENARIOS(X)
 #undef X
 
 /* Fails the test, unless `right`. */

@@ -440,8 +440,13 @@ static bool start_watch(void)
 {
     int fd = epoll_create1(EPOLL_CLOEXEC), quit = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct epoll_event e = {.events = EPOLLIN};
-    if (fd < 0 || quit < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, quit, &e))
+    if (fd < 0 || quit < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, quit, &e)) {
+        if (fd >= 0)
+            close(fd);
+        if (quit >= 0)
+            close(quit);
         return false;
+    }
     pthread_mutex_lock(&lock);
     poller = fd;
     quits = false;

@@ -140,6 +140,8 @@ static void want_poller(void *unused)
 {
     pthread_mutex_lock(&lock);
     wanted = !polled;
+    if (wanted && !idle) /* None could be started when the handler was called. */
+        (void)start_thread();
     if (wanted)
         pthread_cond_signal(&changed);
     pthread_mutex_unlock(&lock);
