@@ -140,6 +140,10 @@ static leat_status serve(const leat_cluster *c, const char *job, int task,
     LEAT_TRY(leat_server_start(c, job, task, o, &w.server));
     pthread_t thread;
     bool waits = pthread_create(&thread, NULL, wait_for_signal, &w) == 0;
+    if (!waits) { /* Signals end the process then, as they do without a handler. */
+        fprintf(stderr, "leat server: no thread for signals: SIGTERM will end running steps\n");
+        pthread_sigmask(SIG_UNBLOCK, &w.set, NULL);
+    }
     const char *target = leat_server_target(w.server);
     printf("leat server: /job:%s/task:%d answers at %s\n", job, task, target);
     fflush(stdout);

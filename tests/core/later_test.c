@@ -7,6 +7,7 @@
 
 #include "core/bind.h"
 #include "core/pool_int.h"
+#include "core/thread.h"
 #include "core/threadpool.h"
 #include "test.h"
 
@@ -153,7 +154,7 @@ static void bound(void)
     leat_bind(1 << 20);
     CHECK_INT(cpus(), 1);
     pthread_t t; /* the pool's threads are not bound */
-    CHECK(leat_pool_thread_start(&t, count_cpus, &there) == 0);
+    CHECK(leat_thread_start(&t, count_cpus, &there) == 0);
     pthread_join(t, NULL);
     CHECK_INT(there, all);
     CHECK_INT(cpus(), all);

@@ -38,6 +38,8 @@ enum {
     /* CPU time of the polling thread. A client that makes 5000 calls at once takes 150 ms. */
     SLOW_NS = 500 * 1000 * 1000,
     SLOW_FLOODED_NS = 100 * 1000 * 1000,
+    OVER_NS = 30 * 1000 * 1000,
+    OVER_FLOODED_NS = 5 * 1000 * 1000,
     SLOW_BYTES_PER_MS = 16 * 1000, /* What gRPC parses at least, on slow machines and with TLS. */
     SLOW_LEAST = 16 << 10,         /* Bytes that a connection has brought if it is to be blamed. */
     UNFINISHED_MAX = 2000,
@@ -54,8 +56,11 @@ typedef struct conn {
     int calls, receiving; /* Under way; those that were accepted and have no whole message. */
     bool known;           /* A call was accepted, and its message came as a whole. */
     bool cut;
-    int64_t since_ns; /* When the connection was accepted. */
-    int unfinished;   /* See rule 3; since second_ns. */
+    clockid_t over_clock; /* The clock of over_ns; -1: rule 1's limit is not passed. */
+    int64_t over_ns;      /* The CPU time of the polling thread when the limit was passed. */
+    uint64_t over_bytes;  /* bytes at that time. */
+    int64_t since_ns;     /* When the connection was accepted. */
+    int unfinished;       /* See rule 3; since second_ns. */
     int64_t second_ns;
     uint64_t bytes, bytes_then; /* Read by gRPC; when rule 2 began to count. */
 } conn;
@@ -222,11 +227,43 @@ static bool is_flooded(void)
     return cut_ns && leat_now_ns() < cut_ns + FLOOD_NS;
 }
 
-/* Rule 1. */
+/* The CPU time of the thread that polls gRPC, and the clock that tells it. False: unknown. */
+static bool poll_time(clockid_t *clock_out, int64_t *time_out)
+{
+    struct timespec t;
+    *clock_out = __atomic_load_n(&poll_clock, __ATOMIC_RELAXED);
+    if (*clock_out == -1 || clock_gettime(*clock_out, &t))
+        return false;
+    *time_out = t.tv_sec * SECOND_NS + t.tv_nsec;
+    return true;
+}
+
+/* Whether few bytes were read in so much CPU time: messages are read faster. */
+static bool is_slow(uint64_t bytes, int64_t took_ns)
+{
+    return bytes < (uint64_t)(took_ns / 1000000) * SLOW_BYTES_PER_MS;
+}
+
+/* Rule 1. A call may have come that the polling thread has not got to yet: it is given some CPU
+ * time for that. */
 static void check_first(conn *c)
 {
-    if (!c->cut && !c->known && !c->receiving &&
-        c->bytes > (is_flooded() ? LEAT_GUARD_FIRST_FLOODED : LEAT_GUARD_FIRST))
+    clockid_t clock;
+    int64_t now;
+    bool flooded = is_flooded();
+    if (c->cut || c->known || c->receiving || !poll_time(&clock, &now) ||
+        c->bytes <= (flooded ? LEAT_GUARD_FIRST_FLOODED : LEAT_GUARD_FIRST)) {
+        c->over_clock = -1;
+        return;
+    }
+    if (c->over_clock != clock) {
+        c->over_clock = clock;
+        c->over_ns = now;
+        c->over_bytes = c->bytes;
+    }
+    int64_t took = now - c->over_ns;
+    if ((took > (flooded ? OVER_FLOODED_NS : OVER_NS) && is_slow(c->bytes - c->over_bytes, took)) ||
+        c->bytes > LEAT_GUARD_FIRST_AT_MOST)
         cut(c,
             "it sent many bytes without making a call that this task accepts, as no client does");
 }
@@ -256,17 +293,15 @@ static uint64_t count_all(bool begin, conn **most_out)
  * COUNT_NS: work that took seconds in all since an event hours ago is no flood. */
 static void check_slow(void)
 {
-    clockid_t clock = __atomic_load_n(&poll_clock, __ATOMIC_RELAXED);
+    clockid_t clock;
     uint64_t polls_now = __atomic_load_n(&polls, __ATOMIC_ACQUIRE);
-    struct timespec t = {0};
-    bool has_clock = clock != -1 && clock_gettime(clock, &t) == 0;
-    int64_t clock_now = t.tv_sec * SECOND_NS + t.tv_nsec, now = leat_now_ns();
+    int64_t clock_now = 0, now = leat_now_ns();
+    bool has_clock = poll_time(&clock, &clock_now);
     bool begin = !has_clock || polls_now != polls_then || now > time_then + COUNT_NS;
     conn *most;
     uint64_t all = count_all(begin, &most);
     int64_t took = clock_now - clock_then;
-    bool slow = !begin && took > (is_flooded() ? SLOW_FLOODED_NS : SLOW_NS) &&
-                all < (uint64_t)(took / 1000000) * SLOW_BYTES_PER_MS;
+    bool slow = !begin && took > (is_flooded() ? SLOW_FLOODED_NS : SLOW_NS) && is_slow(all, took);
     if (slow && most && most->bytes - most->bytes_then > SLOW_LEAST) {
         cut(most, "what it sends takes this task long to read, as nothing that clients send does");
         count_all(begin = true, &most);
@@ -361,6 +396,7 @@ void leat_guard_accepted(int fd)
 {
     conn *c = leat_new(conn);
     c->fd = fd;
+    c->over_clock = -1;
     c->number = cookie_of(fd);
     c->since_ns = leat_now_ns();
     bool crowded = leat_accept_accepted(fd);

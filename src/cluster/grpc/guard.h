@@ -7,8 +7,10 @@
  * accepted, a few milliseconds after bytes came, and disconnects a socket by three rules:
  *
  * 1. Until a call on the connection was accepted (its token was right, or none is needed) and its
- *    message has come as a whole, the connection may send LEAT_GUARD_FIRST bytes. While an accepted
- *    call still receives its message, there is no limit, since messages may be large.
+ *    message has come as a whole, the connection may send LEAT_GUARD_FIRST bytes. When the polling
+ *    thread has worked for OVER_NS more, for few bytes, and has not got to such a call, or after
+ *    LEAT_GUARD_FIRST_AT_MOST bytes, the connection is ended. While an accepted call receives its
+ *    message, there is no limit, since messages may be large.
  * 2. When the thread that polls gRPC has worked for SLOW_NS without coming back with an event, and
  *    all connections together have brought little in that time, something makes gRPC work hard for
  *    few bytes: the connection that has brought the most is ended.
@@ -28,7 +30,11 @@
 #include <stdint.h>
 
 /* Bytes. */
-enum { LEAT_GUARD_FIRST = 128 << 10, LEAT_GUARD_FIRST_FLOODED = 16 << 10 };
+enum {
+    LEAT_GUARD_FIRST = 128 << 10,
+    LEAT_GUARD_FIRST_FLOODED = 16 << 10,
+    LEAT_GUARD_FIRST_AT_MOST = 32 << 20,
+};
 
 /* A listener begins, and ends. */
 void leat_guard_open(void);

@@ -183,9 +183,8 @@ static leat_status start(void)
         queue = grpc_completion_queue_create_for_next(NULL);
     }
     pthread_mutex_unlock(&lock);
-    LEAT_REQUIRE(!e, RESOURCE_EXHAUSTED,
-                 "No thread can be started for calls over gRPC: %s. %s", strerror(e),
-                 LEAT_NO_THREAD_HINT);
+    LEAT_REQUIRE(!e, RESOURCE_EXHAUSTED, "No thread can be started for calls over gRPC: %s. %s",
+                 strerror(e), LEAT_NO_THREAD_HINT);
     return NULL;
 }
 
