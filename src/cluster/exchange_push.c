@@ -114,6 +114,7 @@ static leat_status check_key(const leat_exchanges *all, const char *key)
 
 static leat_status check_keys(const leat_exchanges *all, const leat_send_tensors_request *q)
 {
+    LEAT_REQUIRE(q->tensor.n + q->dead_key.n, INVALID_ARGUMENT, "SendTensors has no tensor");
     for (int i = 0; i < q->tensor.n; i++)
         LEAT_TRY(check_key(all, q->tensor.name[i]));
     for (int i = 0; i < q->dead_key.n; i++)

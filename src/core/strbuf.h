@@ -4,7 +4,8 @@
  * Names, keys, paths and messages are small: if there is no memory for one, the process ends. A
  * string whose size a user, file or peer decides is {.checked = true}: if there is no memory for
  * more, what does not fit is left out, and so is all that comes later; its owner must call
- * leat_strbuf_check before the string is used. Where the size is known, leat_strbuf_reserve does. */
+ * leat_strbuf_check before the string is used. Where the size is known, leat_strbuf_reserve does.
+ */
 #ifndef LEAT_CORE_STRBUF_H
 #define LEAT_CORE_STRBUF_H
 

@@ -132,8 +132,8 @@ leat_status leat_record_write(leat_record_writer *w, const void *bytes, size_t n
     if (w->gathered.n > MOST)
         LEAT_TRY(write_gathered(w));
     /* A record is gathered as a whole or not at all. */
-    LEAT_TRY(leat_strbuf_reserve(
-        &w->gathered, FRAME + (w->compressed ? deflateBound(&w->z, n) + HELD_BACK : n)));
+    LEAT_TRY(leat_strbuf_reserve(&w->gathered,
+                                 FRAME + (w->compressed ? deflateBound(&w->z, n) + HELD_BACK : n)));
     uint64_t length = n;
     uint32_t crc = leat_crc32c_mask(leat_crc32c(&length, 8));
     gather(w, &length, 8);

@@ -51,7 +51,7 @@ static void write_block(leat_table_writer *w, leat_block_writer *b, uint64_t *of
     *offset = w->out.n;
     *size = b->bytes.n;
     leat_strbuf_putc(&b->bytes, 0); /* not compressed */
-    if (b->bytes.lacking) /* Then the file lacks it, too. */
+    if (b->bytes.lacking)           /* Then the file lacks it, too. */
         w->out.lacking = b->bytes.lacking;
     uint32_t crc = leat_crc32c(b->bytes.s, b->bytes.n);
     leat_strbuf_add(&w->out, b->bytes.s, b->bytes.n);

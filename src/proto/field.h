@@ -64,8 +64,9 @@ leat_status leat_field_child(const leat_field *f, ProtobufCMessage *m,
 /* Adds n values to a repeated field, which the caller sets; gives a pointer to the first. */
 leat_status leat_field_extend(const leat_field *f, ProtobufCMessage *m, size_t n,
                               void **out) LEAT_MUST_CHECK;
-/* Grows an array of n elements by `more`; NULL if there is no memory, and the array stays. Arrays that grow only by this function always have room
- * for the next power of two, so that most calls do nothing. */
+/* Grows an array of n elements by `more`; NULL if there is no memory, and the array stays. Arrays
+ * that grow only by this function always have room for the next power of two, so that most calls do
+ * nothing. */
 void *leat_array_extend(void *array, size_t n, size_t more, size_t size);
 
 /* What is wrong with the bytes of a string field; NULL if they are valid. */

@@ -29,8 +29,8 @@ Leat__TensorShapeProto *leat_shape_to_proto(const leat_shape *s)
 static leat_status copy(const void *data, size_t n, void *out)
 {
     void *bytes = n ? malloc(n) : NULL;
-    LEAT_REQUIRE(bytes || !n, RESOURCE_EXHAUSTED, "no memory for a tensor of %zu bytes in a message",
-                 n);
+    LEAT_REQUIRE(bytes || !n, RESOURCE_EXHAUSTED,
+                 "no memory for a tensor of %zu bytes in a message", n);
     if (n)
         memcpy(bytes, data, n);
     memcpy(out, &bytes, sizeof(bytes));

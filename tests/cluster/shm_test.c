@@ -67,12 +67,10 @@ static bool accepted(int fd)
 
 static void connect_silent(int fd)
 {
-    leat_shm_name name = shm_name();
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    size_t n = strlen(name.socket);
-    memcpy(a.sun_path + 1, name.socket, n);
-    CHECK(connect(fd, (struct sockaddr *)&a,
-                  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)) == 0);
+    leat_stream_name name = shm_name();
+    struct sockaddr_un a;
+    socklen_t size = leat_unix_address(&name, &a);
+    CHECK(connect(fd, (struct sockaddr *)&a, size) == 0);
 }
 
 /* Peers that connect and send nothing do not delay others. */

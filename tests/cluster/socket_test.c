@@ -37,9 +37,9 @@ static int connect_as_peer(void)
 static void no_descriptors(void)
 {
     start();
-    leat_socket_name n = socket_name();
-    leat_socket_handshake h;
-    leat_socket_handshake_init(&h, n.secret);
+    leat_stream_name n = socket_name();
+    leat_handshake h;
+    leat_handshake_init(&h, LEAT_HANDSHAKE_SOCKET, n.secret);
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_port = htons((uint16_t)n.port),
                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -59,7 +59,7 @@ static void no_descriptors(void)
 static void not_open_yet(void)
 {
     listen_here();
-    leat_socket_name n = socket_name();
+    leat_stream_name n = socket_name();
     transport->stop(listener, 0);
     set_offer(&n);
     leat_offer o = {.data = offer};

@@ -21,11 +21,17 @@ typedef struct call {
     void (*replied)(struct call *c);
     pthread_t thread;
     atomic_bool freed; /* the worker */
+    int replies;
+    leat_code code; /* of the last reply, with its message */
+    char message[300];
 } call;
 
 static void reply(leat_server_call *a, leat_status s, leat_outgoing *o)
 {
     call *c = (call *)a;
+    c->replies++;
+    c->code = leat_status_code(s);
+    snprintf(c->message, sizeof c->message, "%s", s ? leat_status_message(s) : "");
     leat_status_free(s);
     if (o)
         leat_outgoing_release(o);
@@ -243,11 +249,100 @@ static void step_without_cleanup(void)
     leat_peers_free(peers);
 }
 
+/* ---- SendTensors ---- */
+
+static void push(call *c, int64_t step, const char *key)
+{
+    leat_outgoing o = {0};
+    leat_send_tensors_request_encode(&o, &(leat_send_tensors_request){.step_id = step});
+    CHECK_OK(leat_send_tensors_request_add(&o, key, NULL));
+    serve(c, LEAT_METHOD_SEND_TENSORS, &o.text);
+    leat_outgoing_release(&o);
+}
+
+static bool exchange_there(leat_worker *w, int64_t step)
+{
+    return leat_map_get_n(leat_worker_exchanges(w)->by_step, &step, sizeof step) != NULL;
+}
+
+#define PUSHED "/job:worker/replica:0/task:0/device:CPU:0;0000000000000001;" TO ";edge_1_x;0:0"
+#define TO "/job:ps/replica:0/task:0/device:CPU:0"
+
+/* The reply comes when the step has ended; a push that comes later still is replied to at once. */
+static void pushed_until_the_end(void)
+{
+    leat_worker *w = start_worker();
+    call first = {.base = {&ops_there}, .worker = w}, second = first, again = first, late = first;
+    leat_exchange *x = leat_exchange_get(leat_worker_exchanges(w), 5);
+    push(&first, 5, PUSHED);
+    push(&second, 5, PUSHED "2");
+    CHECK_INT(first.replies + second.replies, 0);
+    leat_exchange_reply_pushed(x, false);
+    CHECK_INT(first.replies, 1);
+    CHECK_INT(second.replies, 1);
+    CHECK_INT(first.code, LEAT_OK);
+    push(&late, 5, PUSHED "3");
+    CHECK_INT(late.replies, 1);
+    leat_exchange_unref(x);
+    x = leat_exchange_get(leat_worker_exchanges(w), 6);
+    push(&first, 6, PUSHED);
+    push(&again, 6, PUSHED); /* The same tensor twice: the step fails. */
+    CHECK_INT(again.replies, 1);
+    CHECK_INT(again.code, LEAT_CANCELLED);
+    CHECK_INT(first.replies, 2);
+    leat_exchange_unref(x);
+    leat_worker_free(w);
+    leat_peers_free(peers);
+}
+
+/* The step has not begun, and the master has gone: nothing is kept. */
+static void pushed_by_one_who_goes(void)
+{
+    leat_worker *w = start_worker();
+    call c = {.base = {&ops}, .worker = w};
+    push(&c, 5, PUSHED);
+    CHECK_INT(c.replies, 1);
+    CHECK_INT(c.code, LEAT_CANCELLED);
+    CHECK(!exchange_there(w, 5));
+    leat_worker_free(w);
+    leat_peers_free(peers);
+}
+
+static void pushed_wrongly(void)
+{
+    static const char *const keys[] = {"", ";", "a;b", "a;1;b;c;0:0", TO ";1;/job:worker;x;0:0"};
+    leat_worker *w = start_worker();
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        call c = {.base = {&ops_there}, .worker = w};
+        push(&c, 5, keys[i]);
+        CHECK_INT(c.replies, 1);
+        CHECK_INT(c.code, LEAT_INVALID_ARGUMENT);
+        CHECK(strstr(c.message, *keys[i] ? "that /job:ps/replica:0/task:0 does not receive"
+                                         : "SendTensors has no tensor"));
+        CHECK(!exchange_there(w, 5));
+    }
+    leat_run_graph_request q = {.graph_handle = (char *)register_graph(w),
+                                .session_handle = (char *)"session",
+                                .step_id = 9,
+                                .leat = true,
+                                .leat_sender = "/job:nobody/replica:0/task:0"};
+    leat_outgoing o = {0};
+    leat_run_graph_request_encode(&o, &q);
+    call c = {.base = {&ops_there}, .worker = w};
+    serve(&c, LEAT_METHOD_RUN_GRAPH, &o.text);
+    CHECK_INT(c.code, LEAT_INVALID_ARGUMENT);
+    CHECK(strstr(c.message, "/job:nobody/replica:0/task:0 sends tensors"));
+    leat_worker_free(w);
+    leat_peers_free(peers);
+}
+
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"freed_after_a_run", freed_after_a_run},
-               {"freed_after_a_tensor", freed_after_a_tensor},
-               {"closed_before_it_joins", closed_before_it_joins},
-               {"former_incarnation", former_incarnation},
-               {"step_without_cleanup", step_without_cleanup});
+    return RUN(
+        argc, argv, {"freed_after_a_run", freed_after_a_run},
+        {"freed_after_a_tensor", freed_after_a_tensor},
+        {"closed_before_it_joins", closed_before_it_joins},
+        {"former_incarnation", former_incarnation}, {"step_without_cleanup", step_without_cleanup},
+        {"pushed_until_the_end", pushed_until_the_end},
+        {"pushed_by_one_who_goes", pushed_by_one_who_goes}, {"pushed_wrongly", pushed_wrongly});
 }

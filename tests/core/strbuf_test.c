@@ -60,7 +60,7 @@ static void no_memory(void)
     CHECK_OK(leat_strbuf_check(&b));
     CHECK_ERROR(leat_strbuf_reserve(&b, SIZE_MAX - 3), RESOURCE_EXHAUSTED,
                 "no memory for a string of 18446744073709551615 bytes");
-    CHECK_OK(leat_strbuf_check(&b)); /* nothing was left out */
+    CHECK_OK(leat_strbuf_check(&b));         /* nothing was left out */
     leat_strbuf_add(&b, NULL, SIZE_MAX - 3); /* with what is there and a NUL, this is 2^64 + 1 */
     leat_strbuf_puts(&b, "def");
     CHECK_STR(leat_strbuf_text(&b), "abc");

@@ -18,8 +18,8 @@ typedef struct leat_rpc_listener {
     void *arg;
     const leat_security *security;
     int64_t max_message; /* Bytes, in parts or not. */
-    int max_calls;     /* Under way in all. */
-    int max_calls_one; /* Under way on one connection. */
+    int max_calls;       /* Under way in all. */
+    int max_calls_one;   /* Under way on one connection. */
     bool takes_parts;
     int port;
     grpc_server *server;

@@ -16,9 +16,10 @@
  *    twice as long. Reno, which every Linux has and every user may choose, does not. Systems with
  *    another default lose nothing. gRPC takes socket options by an object whose layout is not in
  *    its public headers, but is the same since version 1.40. For other versions nothing is set.
- * 4. Floods. The same object tells of each connection that gRPC accepts, and guard.c ends those that
- *    flood a listener. Without it an attacker that can connect needs no token to use up the memory.
- *    accept.c keeps gRPC from running out of descriptors, after which it would accept nothing more.
+ * 4. Floods. The same object tells of each connection that gRPC accepts, and guard.c ends those
+ * that flood a listener. Without it an attacker that can connect needs no token to use up the
+ * memory. accept.c keeps gRPC from running out of descriptors, after which it would accept nothing
+ * more.
  */
 #include "cluster/grpc/tuning.h"
 
