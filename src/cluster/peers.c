@@ -1,6 +1,7 @@
 /* peers.c -- see peers.h. */
 #include "cluster/peers.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +69,7 @@ leat_status leat_peers_new(const leat_cluster *c, const leat_security *security,
 {
     uint64_t random;
     LEAT_REQUIRE(getrandom(&random, sizeof random, 0) == sizeof random, INTERNAL,
-                 "The system gives no random numbers");
+                 "The system gives no random numbers: %s", strerror(errno));
     leat_peers *p = leat_new(leat_peers);
     p->incarnation = random | 1; /* 0 means none */
     p->security = security;

@@ -1,5 +1,6 @@
 /* queue_make.c -- FIFOQueue and the others: makes a queue from a node's attributes, or checks that
  * the existing queue of that name fits the node. */
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
@@ -136,7 +137,7 @@ static leat_status seed(leat_queue *q)
     uint64_t s[2] = {(uint64_t)q->seed, (uint64_t)q->seed2};
     if (!s[0] && !s[1])
         LEAT_REQUIRE(getrandom(s, sizeof(s), 0) == sizeof(s), INTERNAL,
-                     "The system gives no random numbers");
+                     "The system gives no random numbers: %s", strerror(errno));
     q->philox = leat_philox_of(s[0], s[1]);
     q->random = (leat_philox_single){.gen = &q->philox, .used = 4};
     return NULL;
