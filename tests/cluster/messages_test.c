@@ -4,6 +4,7 @@
 #include "cluster/message_codecs.h"
 #include "cluster/worker.h"
 #include "proto/wire.h"
+#include "sanitizers.h"
 
 /* The bytes of an outgoing message in one piece of memory. Releases o. */
 static leat_strbuf flat(leat_outgoing *o)

@@ -13,20 +13,11 @@
 
 #include "graph/op_info.h"
 #include "ops/advisory_row.h"
+#include "sanitizers.h"
 
 /* A row may use 1.5 GiB, or wait for 5 s, and a process that takes 60 s hangs. */
 enum { RUN_MS = 5000, HANG_SECONDS = 60 };
 static const int64_t memory_bound = INT64_C(1536) << 20;
-
-/* A sanitizer gives NULL where there is no memory, as the C library does. */
-#define SANITIZER_OPTIONS(name)                                                                    \
-    __attribute__((visibility("default"))) const char *name(void);                                 \
-    const char *name(void)                                                                         \
-    {                                                                                              \
-        return "allocator_may_return_null=1";                                                      \
-    }
-SANITIZER_OPTIONS(__asan_default_options)
-SANITIZER_OPTIONS(__tsan_default_options)
 
 /* Limits this process to so much address space more than it has: a sanitized one begins with
  * terabytes, which it does not use. */

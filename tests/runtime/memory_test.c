@@ -16,13 +16,13 @@
 static atomic_int allocations;
 static atomic_bool counting;
 
+#if COUNTS
 static void count(void)
 {
     if (atomic_load(&counting))
         atomic_fetch_add(&allocations, 1);
 }
 
-#if COUNTS
 /* glibc's own, so that they can be called before symbols are looked up. */
 extern void *__libc_malloc(size_t n), *__libc_calloc(size_t n, size_t size);
 extern void *__libc_realloc(void *p, size_t n), *__libc_memalign(size_t align, size_t n);

