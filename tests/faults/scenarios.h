@@ -20,8 +20,8 @@
     X(session)                                                                                     \
     X(kernels) X(loop) X(function) X(queue) X(graphdef) X(train) X(records) X(events)              \
         X(checkpoint) X(sharded) X(meta_graph) SERVER_SCENARIOS(X)
-/* Steps over several tasks, run only where the command line names them: with all calls failing from
- * some n on, grpc and local abort in gRPC's library or in the pool. */
+/* Steps over several tasks, run only where the command line names them: grpc and local are known to
+ * fail. With all calls failing from some n on, the process aborts, and the cause was not found. */
 #define NAMED_SCENARIOS(X) X(grpc) X(socket) X(shm) X(local)
 
 #define X(name) leat_status scenario_##name(const char *dir);
