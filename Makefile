@@ -1,8 +1,9 @@
 # The front door: a small Makefile over CMake and Ninja. `make help` lists the targets.
 BUILD ?= build
 CMAKE_FLAGS ?=
-# make WERROR=1: warnings are errors, but for those that only instrumented code causes.
-cmake_flags = $(CMAKE_FLAGS) $(if $(WERROR),$(if $(findstring SANITIZE,$(CMAKE_FLAGS)),,-DLEAT_WERROR=ON))
+# make WERROR=1: warnings are errors, but for those that gcc has of instrumented code alone.
+may_warn = $(and $(findstring SANITIZE,$(CMAKE_FLAGS)),$(if $(findstring clang,$(CMAKE_FLAGS)),,gcc))
+cmake_flags = $(CMAKE_FLAGS) $(if $(WERROR),$(if $(may_warn),,-DLEAT_WERROR=ON))
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 120
 TORTURE_SECONDS ?= 1800
@@ -21,7 +22,7 @@ deps: ## install what the build needs (Debian packages), if it is missing
 
 test: all ## run the tests
 	@scripts/deps iproute2 g++ || echo 'without iproute2 link_test skips, without g++ install_test is not there'
-	@cd $(BUILD) && ctest --output-on-failure -j2 $(if $(TRIES),--repeat until-pass:$(TRIES)) $(CTEST_FLAGS)
+	@scripts/ctest $(BUILD) $(CTEST_FLAGS)
 
 demo: all ## train MNIST on this machine: one parameter server, two workers
 	@$(BUILD)/leat launch --ps 1 --workers 2 -- $(BUILD)/models/mnist_replica --train_steps 5000 --learning_rate 0.003
@@ -54,13 +55,14 @@ one_level = $(if $(findstring x86_64,$(shell uname -m)),-DLEAT_CPU_LEVELS=x86-64
 asan: ## the tests under AddressSanitizer and UBSan
 	@$(MAKE) --no-print-directory test BUILD=build-asan CMAKE_FLAGS='-DLEAT_SANITIZE=address,undefined $(one_level)'
 
-tsan: ## the tests under ThreadSanitizer, but for minutes of arithmetic and of failing calls
+tsan: ## the tests under ThreadSanitizer, but for minutes of arithmetic; failing calls only in clusters
 	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp $(MAKE) --no-print-directory test BUILD=build-tsan CMAKE_FLAGS='-DLEAT_SANITIZE=thread $(one_level)' \
-		CTEST_FLAGS="-E '^(gemm|vectors|vectors_guarded_slow|grad_check|random_ops|advisories|injection)_test'"
+		CTEST_FLAGS="-E '^(gemm|vectors|vectors_guarded_slow|grad_check|random_ops|advisories|injection|cli_injection)_test'"
+	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp build-tsan/tests/injection_test partial queue server grpc socket shm local tls_socket
 
-clang: ## build everything by clang
+clang: ## build everything by clang, not optimised; make fuzz has the library optimised by clang
 	@scripts/deps clang
-	@$(MAKE) --no-print-directory all BUILD=build-clang CMAKE_FLAGS='-DCMAKE_C_COMPILER=clang $(one_level)'
+	@$(MAKE) --no-print-directory all BUILD=build-clang CMAKE_FLAGS='-DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Debug -DLEAT_KERNEL_OPTIMIZATION=-O0 $(one_level)'
 
 aarch64: ## cross-build for 64-bit ARM, and run tests of it by qemu
 	@CMAKE_FLAGS='$(cmake_flags)' scripts/aarch64 build-aarch64

@@ -20,8 +20,12 @@ foreach(level ${levels_known})
 endforeach()
 
 file(GLOB kernel_sources CONFIGURE_DEPENDS src/kernels/cpu/*.c)
-# Instrumented for fuzzing at -O3, the products of matrices alone take clang minutes.
-set(kernel_options $<IF:$<BOOL:${LEAT_FUZZ}>,-O1,-O3> -fno-trapping-math -fno-semantic-interposition -Wno-type-limits)
+# Instrumented for fuzzing at -O3, or inlined by force, the products of matrices take clang minutes.
+set(LEAT_KERNEL_OPTIMIZATION $<IF:$<BOOL:${LEAT_FUZZ}>,-O1,-O3> CACHE STRING "how the compiler optimises kernels")
+if(LEAT_FUZZ)
+  set_source_files_properties(src/kernels/cpu/gemm.c PROPERTIES COMPILE_DEFINITIONS LEAT_INSTRUMENTED)
+endif()
+set(kernel_options ${LEAT_KERNEL_OPTIMIZATION} -fno-trapping-math -fno-semantic-interposition -Wno-type-limits)
 list(LENGTH levels level_count)
 set(kernel_targets)
 set(kernel_objects)
@@ -53,6 +57,12 @@ foreach(level ${levels})
 endforeach()
 set_source_files_properties(src/kernels/levels.c PROPERTIES COMPILE_DEFINITIONS "LEAT_CPU_LEVELS=${level_rows}")
 
+# Tests that are run at each level, if there are several.
+set(tests_by_level)
+if(NOT level_count EQUAL 1)
+  set(tests_by_level vectors_test reduce_test row2_test fuse_cwise_test)
+endif()
+
 # gemm_test calls functions that the library keeps to itself: it gets the objects of each level. Tests
 # of a level that this machine's processor lacks are skipped: `leat devices` fails and says so.
 function(leat_level_tests)
@@ -65,12 +75,10 @@ function(leat_level_tests)
     set_target_properties(${gemm} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
     add_test(NAME ${gemm} COMMAND ${gemm})
     set(level_tests ${gemm})
-    if(NOT level_count EQUAL 1)
-      foreach(t vectors_test reduce_test row2_test fuse_cwise_test)
-        add_test(NAME ${t}_${id} COMMAND sh -c "$<TARGET_FILE:leat> devices >/dev/null && exec $<TARGET_FILE:${t}>")
-        list(APPEND level_tests ${t}_${id})
-      endforeach()
-    endif()
+    foreach(t ${tests_by_level})
+      add_test(NAME ${t}_${id} COMMAND sh -c "$<TARGET_FILE:leat> devices >/dev/null && exec $<TARGET_FILE:${t}>")
+      list(APPEND level_tests ${t}_${id})
+    endforeach()
     set_tests_properties(${level_tests} PROPERTIES TIMEOUT 600 ENVIRONMENT LEAT_CPU=${level}
                          SKIP_REGULAR_EXPRESSION "which this CPU lacks")
   endforeach()

@@ -15,6 +15,7 @@ static const struct {
     {"kernels", "core proto io graph ops runtime kernels"},
     {"kernels/any", "core proto io graph ops runtime kernels"},
     {"kernels/cpu", "core proto io graph ops runtime kernels"},
+    {"kernels/dataset", "core proto io graph ops runtime kernels"},
     {"data", "core proto data io"},
     {"io", "core proto io"},
     {"train", "core proto graph runtime io train"},
@@ -80,7 +81,8 @@ static void rooms(void)
  * directories is. */
 static void files_by_name(void)
 {
-    static const char *const rooms_of_files[] = {"io", "kernels", "kernels/any", "kernels/cpu"};
+    static const char *const rooms_of_files[] = {"io", "kernels", "kernels/any", "kernels/cpu",
+                                                 "kernels/dataset"};
     static const char *const calls[] = {" open(\"", " open(path", "fopen(", "openat(",
                                         " rename(", "unlink(",    "mkdir(", " opendir(",
                                         "glob(",    "access(",    " stat(", "realpath("};

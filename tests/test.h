@@ -98,6 +98,7 @@ typedef struct test_case {
     void (*run)(void);
 } test_case;
 
+/* 0: passed; 1: some case failed; 2: there is no case of that name. */
 static inline int test_run(int argc, char **argv, const test_case *cases, int n)
 {
     int passed = 0, failed = 0, skipped = 0;
@@ -119,7 +120,7 @@ static inline int test_run(int argc, char **argv, const test_case *cases, int n)
             passed++;
     }
     printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
-    return failed != 0 || passed + skipped == 0;
+    return failed ? 1 : passed + skipped ? 0 : 2;
 }
 
 #define RUN(argc, argv, ...)                                                                       \

@@ -114,7 +114,7 @@ LEAT_API leat_status leat_server_start_local(leat_server **server_out) LEAT_MUST
 LEAT_API const char *leat_server_target(const leat_server *s); /* "grpc://host:port" */
 /* Waits until the job is done, or leat_server_stop was called. The job is done when the servers of
  * all tasks of other jobs were stopped and not started again, or did not reply for a minute after
- * another one was stopped. The log says which. */
+ * another one was stopped; the log says which. A server with sessions of clients goes on. */
 LEAT_API leat_status leat_server_join(leat_server *s) LEAT_MUST_CHECK;
 /* Tells the tasks of other jobs that this server is about to end: a chief that saves checkpoints
  * saves one first. That, and the steps that are running, have grace_ms to end; then steps are
@@ -135,7 +135,7 @@ typedef enum leat_reach {
     LEAT_REACH_SILENT, /* no connection in time: the host is down, or a firewall drops packets */
     LEAT_REACH_UNREACHABLE, /* no route to the host, or no permission */
     LEAT_REACH_MUTE,        /* the port is open, but no task of a cluster replies */
-    /* a different task than the cluster names, a different version, or a wrong clock. */
+    /* a different task than the cluster names, a different list of tasks, or a wrong clock. */
     LEAT_REACH_WRONG,
 } leat_reach;
 typedef struct leat_probe {
@@ -143,9 +143,9 @@ typedef struct leat_probe {
     int task;
     char address[300];
     leat_reach reach;
-    char problem[400]; /* what was found, and what to do; "" if there is no problem */
-    char kind[16];     /* "Leat" or "TensorFlow"; "" if the task did not reply */
-    char version[32];  /* version of Leat; "" if the task does not send it */
+    char problem[4000]; /* what was found, and what to do; "" if there is no problem */
+    char kind[16];      /* "Leat" or "TensorFlow"; "" if the task did not reply */
+    char version[32];   /* version of Leat; "" if the task does not send it */
     int devices;
     double round_trip; /* seconds: the shortest of several */
     /* Seconds that the task's clock is ahead of ours; NaN if the task does not send its time. */

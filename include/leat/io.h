@@ -1,5 +1,5 @@
-/* io.h -- files: records (TFRecord), checkpoints, event files. Formats are TensorFlow's: each can
- * read the other's files.
+/* io.h -- files: records (TFRecord), Examples, checkpoints, event files. Formats are TensorFlow's:
+ * each can read the other's files.
  *
  * Readers check everything: DATA_LOSS says what is damaged and where. Other errors name the file
  * and have the code that TensorFlow assigns to the system's error.
@@ -10,7 +10,7 @@
 #include <leat/tensor.h>
 
 /* ---- Which files this process may use ---- */
-/* Limits the files that graphs (checkpoints, tables, PrintV2) and the functions of this header may
+/* Limits the files that graphs (readers, checkpoints, tables, PrintV2 ...) and the functions of this header may
  * use, in the whole process, to those below some directories: lists with commas. What is below
  * `both` may be read and written, what is below `read_only` may be read; NULL or "": none; both
  * NULL: no limit. Neither ".." nor a symbolic link leads out. Once set, the limit stays: the same
@@ -44,6 +44,50 @@ LEAT_API leat_status leat_record_write(leat_record_writer *w, const void *bytes,
 LEAT_API leat_status leat_record_flush(leat_record_writer *w) LEAT_MUST_CHECK;
 /* Flushes and frees. Of NULL does nothing. */
 LEAT_API leat_status leat_record_writer_close(leat_record_writer *w) LEAT_MUST_CHECK;
+
+/* ---- Examples: tensorflow.Example, features by name, and tensorflow.SequenceExample, which also
+ * has lists of features. A feature is a list of byte strings, of floats or of int64s.
+ *
+ *     leat_example *e = leat_example_new();
+ *     LEAT_TRY(leat_example_add_bytes(e, "image", pixels, 784));
+ *     LEAT_TRY(leat_example_add_ints(e, "label", &label, 1));
+ *     LEAT_TRY(leat_example_encode(e, &bytes, &size));      -- a record for leat_record_write
+ * ---- */
+typedef struct leat_example leat_example;
+LEAT_API leat_example *leat_example_new(void);
+LEAT_API void leat_example_free(leat_example *e); /* of NULL does nothing */
+/* Each adds values to the feature `key`, which is made if it is not there. INVALID_ARGUMENT if the
+ * feature has values of another kind. */
+LEAT_API leat_status leat_example_add_bytes(leat_example *e, const char *key, const void *bytes,
+                                            size_t size) LEAT_MUST_CHECK; /* one value */
+LEAT_API leat_status leat_example_add_floats(leat_example *e, const char *key, const float *v,
+                                             int64_t n) LEAT_MUST_CHECK;
+LEAT_API leat_status leat_example_add_ints(leat_example *e, const char *key, const int64_t *v,
+                                           int64_t n) LEAT_MUST_CHECK;
+/* Adds an empty feature to the end of the list `key`, which is made if it is not there. */
+LEAT_API leat_status leat_example_list_next(leat_example *e, const char *key) LEAT_MUST_CHECK;
+/* Each adds values to the last feature of the list. FAILED_PRECONDITION if the list has none. */
+LEAT_API leat_status leat_example_list_add_bytes(leat_example *e, const char *key,
+                                                 const void *bytes, size_t size) LEAT_MUST_CHECK;
+LEAT_API leat_status leat_example_list_add_floats(leat_example *e, const char *key, const float *v,
+                                                  int64_t n) LEAT_MUST_CHECK;
+LEAT_API leat_status leat_example_list_add_ints(leat_example *e, const char *key, const int64_t *v,
+                                                int64_t n) LEAT_MUST_CHECK;
+/* Gives the bytes of an Example or, if there are lists, of a SequenceExample, with keys in
+ * ascending order; free with free(). */
+LEAT_API leat_status leat_example_encode(const leat_example *e, void **bytes_out,
+                                         size_t *size_out) LEAT_MUST_CHECK;
+/* DATA_LOSS: the bytes are neither an Example nor a SequenceExample. */
+LEAT_API leat_status leat_example_decode(const void *bytes, size_t size,
+                                         leat_example **example_out) LEAT_MUST_CHECK;
+/* Gives the values of a feature as a vector of strings, floats or int64s; one without values and
+ * kind is a vector of no floats. NOT_FOUND names the key. */
+LEAT_API leat_status leat_example_feature(const leat_example *e, const char *key,
+                                          leat_tensor **tensor_out) LEAT_MUST_CHECK;
+LEAT_API int64_t leat_example_list_size(const leat_example *e, const char *key); /* -1: no list */
+/* The same for feature i of a list; OUT_OF_RANGE if the list is shorter. */
+LEAT_API leat_status leat_example_list_feature(const leat_example *e, const char *key, int64_t i,
+                                               leat_tensor **tensor_out) LEAT_MUST_CHECK;
 
 /* ---- Checkpoints: the tensors at a prefix ("train/model.ckpt-1200") ---- */
 typedef struct leat_checkpoint leat_checkpoint;
@@ -96,6 +140,10 @@ typedef struct leat_summary_value {
     leat_summary_kind kind;
     float scalar;
     double min, max, num, sum; /* of a histogram */
+    /* Its buckets: counts[i] values are below limits[i] and not below limits[i - 1]. */
+    const double *limits, *counts;
+    int n_buckets;
+    int height, width, channels; /* of an image */
 } leat_summary_value;
 typedef struct leat_event_record {
     double wall_time; /* seconds since 1970 */

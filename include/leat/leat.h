@@ -8,11 +8,13 @@
 #include <leat/data.h>
 #include <leat/function.h>
 #include <leat/graph.h>
+#include <leat/input.h>
 #include <leat/io.h>
 #include <leat/monitored.h>
 #include <leat/nn.h>
 #include <leat/ops.h>
 #include <leat/queue.h>
+#include <leat/saved_model.h>
 #include <leat/saver.h>
 #include <leat/session.h>
 #include <leat/status.h>

@@ -21,11 +21,25 @@
 #define leat_histogram_summary(name, x) leat_summary_at(LEAT_AT, "HistogramSummary", "tag", name, x)
 LEAT_API leat_out leat_summary_at(leat_loc at, const char *op, const char *tag_input,
                                   const char *name, leat_out x);
+/* The first `most` images of a batch, (batch, height, width, channels) with 1, 3 or 4 channels.
+ * Numbers that are not uint8 are scaled to bytes, image by image. */
+#define leat_image_summary(name, x, most) leat_image_summary_at(LEAT_AT, name, x, most)
+LEAT_API leat_out leat_image_summary_at(leat_loc at, const char *name, leat_out x, int most);
+/* The first `most` sounds of a batch, (batch, frames) or (batch, frames, channels), from -1 to 1.
+ */
+#define leat_audio_summary(name, x, rate, most) leat_audio_summary_at(LEAT_AT, name, x, rate, most)
+LEAT_API leat_out leat_audio_summary_at(leat_loc at, const char *name, leat_out x, double rate,
+                                        int most);
+/* Strings, which TensorBoard shows as Markdown. */
+#define leat_text_summary(name, x) leat_text_summary_at(LEAT_AT, name, x)
+LEAT_API leat_out leat_text_summary_at(leat_loc at, const char *name, leat_out x);
 #define leat_merge_summaries(g, xs, n) leat_merge_summaries_at(LEAT_AT, g, xs, n)
 LEAT_API leat_out leat_merge_summaries_at(leat_loc at, leat_graph *g, const leat_out *xs, int n);
-/* Merges all summaries of the collection; a NULL node if there are none. */
-#define leat_merge_all_summaries(g) leat_merge_all_summaries_at(LEAT_AT, g)
-LEAT_API leat_out leat_merge_all_summaries_at(leat_loc at, leat_graph *g);
+/* Merges all summaries of the collection; a NULL node if there are none. _in: those whose names
+ * begin with scope. */
+#define leat_merge_all_summaries(g) leat_merge_all_summaries_at(LEAT_AT, g, NULL)
+#define leat_merge_all_summaries_in(g, scope) leat_merge_all_summaries_at(LEAT_AT, g, scope)
+LEAT_API leat_out leat_merge_all_summaries_at(leat_loc at, leat_graph *g, const char *scope);
 
 /* ---- Event files. Use one writer for a directory: TensorBoard reads the newest file only. Any
  * thread may write. What was written is in the file after at most two seconds, or after a

@@ -28,12 +28,9 @@ int cli_finish(const char *command, leat_status s)
     return 1;
 }
 
-static void add(cli_values *v, const char *text)
+void cli_values_add(cli_values *v, const char *text)
 {
-    const char **grown = realloc(v->v, sizeof(*v->v) * ((size_t)v->n + 1));
-    if (!grown)
-        abort();
-    v->v = grown;
+    v->v = cli_array_resize(v->v, (size_t)v->n + 1, sizeof(*v->v));
     v->v[v->n++] = text;
 }
 
@@ -72,7 +69,7 @@ bool cli_parse(int argc, char **argv, const cli_option *options, cli_values *res
     for (int i = 1; i < argc; i++) {
         const char *arg = argv[i];
         if (arg[0] != '-' || !arg[1]) {
-            add(rest_out, arg);
+            cli_values_add(rest_out, arg);
             continue;
         }
         const char *name = arg + strspn(arg, "-");
@@ -96,7 +93,7 @@ bool cli_parse(int argc, char **argv, const cli_option *options, cli_values *res
         }
         const char *value = name[n] ? name + n + 1 : argv[++i];
         if (o->values)
-            add(o->values, value);
+            cli_values_add(o->values, value);
         else
             *o->value = value;
     }

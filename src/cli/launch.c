@@ -137,9 +137,7 @@ static int run(int argc, char **argv)
     int cut = 1;
     while (cut < argc && strcmp(argv[cut], "--") != 0)
         cut++;
-    launch l = {.guard = -1, .tasks = calloc(MOST_TASKS, sizeof(launch_task))};
-    if (!l.tasks)
-        abort();
+    launch l = {.guard = -1, .tasks = cli_array(MOST_TASKS, sizeof(launch_task))};
     int code = 2;
     if (!read_options(&l, cut, argv))
         code = 2;

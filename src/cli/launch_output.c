@@ -67,8 +67,8 @@ static void take_lines(launch *l, launch_task *t, int stream, bool all)
 bool launch_read(launch *l, launch_task *t, int stream)
 {
     launch_line *line = &t->streams[stream];
-    if (!line->text && !(line->text = malloc(LAUNCH_LINE_MAX)))
-        abort();
+    if (!line->text)
+        line->text = cli_array(LAUNCH_LINE_MAX, 1);
     ssize_t got = read(line->fd, line->text + line->n, LAUNCH_LINE_MAX - line->n);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return false;

@@ -37,8 +37,8 @@ leat_status launch_find_ports(launch *l)
     unsigned start = 0;
     if (getrandom(&start, sizeof(start), 0) < 0)
         start = (unsigned)getpid();
-    int *held = malloc(sizeof(int) * (size_t)l->n), found = 0;
-    for (unsigned i = 0; held && i < COUNT && found < l->n; i++) {
+    int *held = cli_array((size_t)l->n, sizeof(int)), found = 0;
+    for (unsigned i = 0; i < COUNT && found < l->n; i++) {
         int port = FIRST + (int)((start + i) % COUNT), fd = hold(port);
         if (fd < 0)
             continue;

@@ -90,7 +90,7 @@ static char *tf_config(const launch *l, const launch_task *t)
 {
     char *text = NULL;
     size_t n;
-    FILE *to = open_memstream(&text, &n);
+    FILE *to = cli_text_stream(&text, &n);
     fprintf(to, "TF_CONFIG={\"cluster\": {");
     for (int i = 0; i < l->n; i++)
         if (l->tasks[i].index == 0) {
@@ -107,7 +107,7 @@ static char *hosts_flag(const launch *l, const char *job)
 {
     char *text = NULL;
     size_t n;
-    FILE *to = open_memstream(&text, &n);
+    FILE *to = cli_text_stream(&text, &n);
     fprintf(to, "--%s_hosts=", job);
     add_hosts(l, to, job, "");
     fclose(to);
@@ -118,7 +118,7 @@ static char *text_of(const char *name, const char *value)
 {
     char *text = NULL;
     size_t n;
-    FILE *to = open_memstream(&text, &n);
+    FILE *to = cli_text_stream(&text, &n);
     fprintf(to, "%s%s", name, value);
     fclose(to);
     return text;
@@ -138,7 +138,7 @@ static bool only_ps_and_workers(const launch *l)
  * from n_program on. */
 static char **arguments(const launch *l, const launch_task *t)
 {
-    char **v = calloc((size_t)l->n_program + 5, sizeof(char *)), index[16];
+    char **v = cli_array((size_t)l->n_program + 5, sizeof(char *)), index[16];
     int n = l->n_program;
     memcpy(v, l->program, sizeof(char *) * (size_t)n);
     if (l->no_flags)
@@ -185,7 +185,7 @@ static char **environment(char *config, char *threads, char *token)
     int n = 0, kept = 0;
     while (environ[n])
         n++;
-    char **v = calloc((size_t)n + 5, sizeof(char *));
+    char **v = cli_array((size_t)n + 5, sizeof(char *));
     for (int i = 0; i < n; i++)
         if (strncmp(environ[i], "TF_CONFIG=", 10) != 0)
             v[kept++] = environ[i];

@@ -187,7 +187,7 @@ int launch_watch(launch *l)
     sigaddset(&set, SIGHUP);
     sigprocmask(SIG_BLOCK, &set, NULL); /* before the first child, whose end must not be missed */
     watch w = {.l = l, .signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)};
-    struct pollfd *p = calloc((size_t)l->n * 2 + 1, sizeof(*p));
+    struct pollfd *p = cli_array((size_t)l->n * 2 + 1, sizeof(*p));
     for (int i = 0; i < l->n && !w.code; i++) {
         leat_status s = launch_spawn(l, &l->tasks[i]);
         if (!s)

@@ -4,8 +4,8 @@
 
 #include "cli.h"
 
-static const cli_command *const commands[] = {&cli_run,   &cli_show,   &cli_devices, &cli_launch,
-                                              &cli_check, &cli_server, NULL};
+static const cli_command *const commands[] = {&cli_run,    &cli_show,  &cli_freeze, &cli_devices,
+                                              &cli_launch, &cli_check, &cli_server, NULL};
 
 static const cli_command *find(const char *name)
 {

@@ -1,4 +1,5 @@
-/* run.c -- leat run: runs a graph that is read from a file, with arrays from files. */
+/* run.c -- leat run: runs a graph that is read from a file, or a SavedModel, with arrays from
+ * files. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,9 @@
 typedef struct job {
     cli_values feeds, fetches, targets, inits;
     const char *out, *steps, *most, *timeout, *devices, *cpus, *trace;
+    const char *model, *tags, *signature_name;
+    bool named;                      /* something to fetch or run was named */
+    const leat_signature *signature; /* names of feeds and fetches are those of its tensors */
     bool log_placement, no_optimization;
     long long n_steps, n_most, n_timeout, n_cpus;
     leat_feed *feed;
@@ -17,6 +21,19 @@ typedef struct job {
     leat_out *target;
     leat_tensor **values; /* one for each fetch */
 } job;
+
+/* ---- Names ---- */
+static leat_status find_feed(const job *j, const leat_graph *g, const char *name, leat_out *out)
+{
+    return j->signature ? leat_signature_input(j->signature, name, out)
+                        : leat_graph_find_out(g, name, out);
+}
+
+static leat_status find_fetch(const job *j, const leat_graph *g, const char *name, leat_out *out)
+{
+    return j->signature ? leat_signature_output(j->signature, name, out)
+                        : leat_graph_find_out(g, name, out);
+}
 
 /* ---- Feeds ---- */
 
@@ -74,9 +91,9 @@ static leat_status read_feeds(job *j, leat_graph *g)
     for (int i = 0; i < j->feeds.n; i++) {
         const char *text = j->feeds.v[i], *eq = strchr(text, '=');
         LEAT_REQUIRE(eq, INVALID_ARGUMENT, "--feed %s: wants NAME=FILE or NAME=NUMBER", text);
-        char *name = strndup(text, (size_t)(eq - text));
+        char *name = cli_text(text, (size_t)(eq - text));
         leat_tensor *t = NULL;
-        leat_status s = leat_graph_find_out(g, name, &j->feed[i].x);
+        leat_status s = find_feed(j, g, name, &j->feed[i].x);
         if (!s && j->feed[i].x.index < 0)
             s = leat_error(INVALID_ARGUMENT, "%s has no output that could be fed", name);
         if (!s)
@@ -93,7 +110,7 @@ static leat_status read_feeds(job *j, leat_graph *g)
 static leat_status find_nodes(job *j, leat_graph *g)
 {
     for (int i = 0; i < j->fetches.n; i++) {
-        LEAT_TRY(leat_graph_find_out(g, j->fetches.v[i], &j->fetch[i].x));
+        LEAT_TRY(find_fetch(j, g, j->fetches.v[i], &j->fetch[i].x));
         LEAT_REQUIRE(j->fetch[i].x.index >= 0, INVALID_ARGUMENT,
                      "%s has no output to fetch; run it with --target", j->fetches.v[i]);
         j->fetch[i].value = &j->values[i];
@@ -111,8 +128,7 @@ static leat_status find_nodes(job *j, leat_graph *g)
 static leat_status write_value(const char *dir, const char *name, const leat_tensor *t)
 {
     size_t n = strlen(dir) + strlen(name) + 8;
-    char *path = malloc(n);
-    LEAT_REQUIRE(path, RESOURCE_EXHAUSTED, "no memory");
+    char *path = cli_array(n, 1);
     size_t len = strlen(name);
     if (len > 2 && strcmp(name + len - 2, ":0") == 0)
         len -= 2;
@@ -177,13 +193,18 @@ static leat_status one_run(job *j, leat_session *s, bool traced)
     return status ? status : give_results(j);
 }
 
-static leat_status run_graph(job *j, leat_graph *g)
+static leat_session_options session_options(const job *j)
 {
-    leat_session *s;
-    LEAT_TRY(leat_session_open(
-        g, &s, .devices = j->devices, .cpu_devices = (int)j->n_cpus, .allow_soft_placement = true,
-        .log_device_placement = j->log_placement, .no_optimization = j->no_optimization,
-        .timeout_ms = j->n_timeout * 1000));
+    return (leat_session_options){.devices = j->devices,
+                                  .cpu_devices = (int)j->n_cpus,
+                                  .allow_soft_placement = true,
+                                  .log_device_placement = j->log_placement,
+                                  .no_optimization = j->no_optimization,
+                                  .timeout_ms = j->n_timeout * 1000};
+}
+
+static leat_status run_steps(job *j, leat_graph *g, leat_session *s)
+{
     leat_status status = NULL;
     for (int i = 0; i < j->inits.n && !status; i++) {
         leat_out init;
@@ -193,7 +214,39 @@ static leat_status run_graph(job *j, leat_graph *g)
     }
     for (long long i = 0; i < j->n_steps && !status; i++)
         status = one_run(j, s, j->trace && i + 1 == j->n_steps);
-    leat_session_close(s);
+    return status;
+}
+
+/* s is NULL if a session has still to be opened. */
+static leat_status run_with(job *j, leat_graph *g, leat_session *s)
+{
+    leat_session *own = NULL;
+    leat_session_options o = session_options(j);
+    LEAT_TRY(read_feeds(j, g));
+    LEAT_TRY(find_nodes(j, g));
+    LEAT_REQUIRE(!j->out || mkdir(j->out, 0777) == 0 || errno == EEXIST, NOT_FOUND, "%s: %s",
+                 j->out, strerror(errno));
+    if (!s)
+        LEAT_TRY(leat_session_open_with(g, &o, &own));
+    leat_status status = run_steps(j, g, s ? s : own);
+    if (own)
+        leat_session_close(own);
+    return status;
+}
+
+static leat_status run_graph(job *j, leat_graph *g, leat_session *s)
+{
+    j->feed = cli_array((size_t)j->feeds.n + 1, sizeof(*j->feed));
+    j->fetch = cli_array((size_t)j->fetches.n + 1, sizeof(*j->fetch));
+    j->target = cli_array((size_t)j->targets.n + 1, sizeof(*j->target));
+    j->values = cli_array((size_t)j->fetches.n + 1, sizeof(*j->values));
+    leat_status status = run_with(j, g, s);
+    for (int i = 0; i < j->feeds.n; i++)
+        leat_tensor_unref((leat_tensor *)j->feed[i].value);
+    free(j->feed);
+    free(j->fetch);
+    free(j->target);
+    free(j->values);
     return status;
 }
 
@@ -203,16 +256,24 @@ static leat_status run_file(job *j, const char *path)
     size_t size;
     leat_status s = cli_read_graph(path, g, &size);
     if (!s)
-        s = read_feeds(j, g);
-    if (!s)
-        s = find_nodes(j, g);
-    if (!s && j->out && mkdir(j->out, 0777) != 0 && errno != EEXIST)
-        s = leat_error(NOT_FOUND, "%s: %s", j->out, strerror(errno));
-    if (!s)
-        s = run_graph(j, g);
-    for (int i = 0; i < j->feeds.n; i++)
-        leat_tensor_unref((leat_tensor *)j->feed[i].value);
+        s = run_graph(j, g, NULL);
     leat_graph_free(g);
+    return s;
+}
+
+/* What is fetched if nothing is named: all outputs of the signature. */
+static leat_status run_model(job *j)
+{
+    leat_saved_model *m;
+    leat_session_options o = session_options(j);
+    LEAT_TRY(leat_saved_model_load(j->model, &m, .tags = j->tags, .session = &o));
+    leat_status s = leat_saved_model_signature(
+        m, j->signature_name ? j->signature_name : "serving_default", &j->signature);
+    for (int i = 0; !s && !j->named && i < j->signature->n_outputs; i++)
+        cli_values_add(&j->fetches, j->signature->outputs[i].name);
+    if (!s)
+        s = run_graph(j, leat_saved_model_graph(m), leat_saved_model_session(m));
+    leat_saved_model_close(m);
     return s;
 }
 
@@ -227,22 +288,6 @@ static bool numbers(job *j)
            cli_devices_ok("run", j->devices);
 }
 
-static int run_job(job *j, const char *path)
-{
-    j->feed = calloc((size_t)j->feeds.n + 1, sizeof(*j->feed));
-    j->fetch = calloc((size_t)j->fetches.n + 1, sizeof(*j->fetch));
-    j->target = calloc((size_t)j->targets.n + 1, sizeof(*j->target));
-    j->values = calloc((size_t)j->fetches.n + 1, sizeof(*j->values));
-    if (!j->feed || !j->fetch || !j->target || !j->values)
-        abort();
-    leat_status s = run_file(j, path);
-    free(j->feed);
-    free(j->fetch);
-    free(j->target);
-    free(j->values);
-    return cli_finish("run", s);
-}
-
 static int run(int argc, char **argv)
 {
     job j = {0};
@@ -252,6 +297,9 @@ static int run(int argc, char **argv)
         {.name = "fetch", .values = &j.fetches},
         {.name = "target", .values = &j.targets},
         {.name = "init", .values = &j.inits},
+        {.name = "saved_model", .value = &j.model},
+        {.name = "signature", .value = &j.signature_name},
+        {.name = "tags", .value = &j.tags},
         {.name = "out", .value = &j.out},
         {.name = "steps", .value = &j.steps},
         {.name = "max", .value = &j.most},
@@ -265,12 +313,15 @@ static int run(int argc, char **argv)
     };
     int code = 2;
     if (cli_parse(argc, argv, options, &rest) && numbers(&j)) {
-        if (rest.n != 1)
-            code = cli_bad_use("run", "wants one graph file");
-        else if (!j.fetches.n && !j.targets.n)
+        j.named = j.fetches.n || j.targets.n;
+        if (rest.n != !j.model)
+            code = cli_bad_use("run", "wants one graph file, or a --saved_model");
+        else if (!j.model && (j.signature_name || j.tags))
+            code = cli_bad_use("run", "--signature and --tags are of a --saved_model");
+        else if (!j.model && !j.named)
             code = cli_bad_use("run", "wants something to --fetch, or a --target");
         else
-            code = run_job(&j, rest.v[0]);
+            code = cli_finish("run", j.model ? run_model(&j) : run_file(&j, rest.v[0]));
     }
     cli_values_free(&rest);
     cli_values_free(&j.feeds);
@@ -282,20 +333,27 @@ static int run(int argc, char **argv)
 
 const cli_command cli_run = {
     .name = "run",
-    .summary = "run a graph from a file",
-    .usage = "usage: leat run GRAPH [--feed NAME=FILE] [--fetch NAME] [--target NODE] ...\n\n"
-             "Runs a GraphDef (.pb, .pbtxt) and prints what is fetched.\n\n"
-             "  --feed NAME=FILE   feed a tensor with a .npy file's array, or NAME=NUMBER\n"
-             "  --fetch NAME       fetch a tensor, y or y:1\n"
-             "  --target NODE      run a node\n"
-             "  --init NODE        run a node first, once\n"
-             "  --out DIR          write what is fetched to DIR/NAME.npy instead of printing it\n"
-             "  --steps N          run N times\n"
-             "  --max N            print at most N elements (1000)\n"
-             "  --timeout SECONDS  of each run\n"
-             "  --devices SPEC     have so many devices of each kind: cpu:2,gpu:1\n"
-             "  --cpu_devices N    have N CPU devices\n"
-             "  --trace FILE       write a Chrome trace of the last run\n"
-             "  --log_device_placement, --no_optimization\n",
+    .summary = "run a graph from a file, or a SavedModel",
+    .usage =
+        "usage: leat run GRAPH [--feed NAME=FILE] [--fetch NAME] [--target NODE] ...\n"
+        "       leat run --saved_model DIR [--signature NAME] [--feed NAME=FILE] ...\n\n"
+        "Runs a GraphDef (.pb, .pbtxt) and prints what is fetched. Of a SavedModel, names are\n"
+        "those of the signature's inputs and outputs; without --fetch all outputs are fetched.\n"
+        "`leat show DIR` lists them.\n\n"
+        "  --feed NAME=FILE   feed a tensor with a .npy file's array, or NAME=NUMBER\n"
+        "  --fetch NAME       fetch a tensor, y or y:1\n"
+        "  --target NODE      run a node\n"
+        "  --init NODE        run a node first, once\n"
+        "  --saved_model DIR  run the model that was saved to DIR\n"
+        "  --signature NAME   by its signature NAME (serving_default)\n"
+        "  --tags TAG,...     choose the model's graph with these tags (serve)\n"
+        "  --out DIR          write what is fetched to DIR/NAME.npy instead of printing it\n"
+        "  --steps N          run N times\n"
+        "  --max N            print at most N elements (1000)\n"
+        "  --timeout SECONDS  of each run\n"
+        "  --devices SPEC     have so many devices of each kind: cpu:2,gpu:1\n"
+        "  --cpu_devices N    have N CPU devices\n"
+        "  --trace FILE       write a Chrome trace of the last run\n"
+        "  --log_device_placement, --no_optimization\n",
     .run = run,
 };

@@ -139,19 +139,21 @@ static leat_status serve(const leat_cluster *c, const char *job, int task,
     pthread_sigmask(SIG_BLOCK, &w.set, NULL); /* before the server's threads, which inherit it */
     LEAT_TRY(leat_server_start(c, job, task, o, &w.server));
     pthread_t thread;
-    bool waits = pthread_create(&thread, NULL, wait_for_signal, &w) == 0;
-    if (!waits) { /* Signals end the process then, as they do without a handler. */
-        fprintf(stderr, "leat server: no thread for signals: SIGTERM will end running steps\n");
-        pthread_sigmask(SIG_UNBLOCK, &w.set, NULL);
+    int e = pthread_create(&thread, NULL, wait_for_signal, &w);
+    if (e) {
+        leat_server_free(w.server);
+        return leat_error(
+            RESOURCE_EXHAUSTED,
+            "No thread can be started that waits for SIGTERM: %s. Is the limit of this "
+            "user's processes (ulimit -u), or that of the container, reached?",
+            strerror(e));
     }
     const char *target = leat_server_target(w.server);
     printf("leat server: /job:%s/task:%d answers at %s\n", job, task, target);
     fflush(stdout);
     leat_status s = leat_server_join(w.server);
-    if (waits) {
-        pthread_kill(thread, SIGUSR1);
-        pthread_join(thread, NULL);
-    }
+    pthread_kill(thread, SIGUSR1);
+    pthread_join(thread, NULL);
     leat_server_free(w.server);
     return s;
 }

@@ -1,5 +1,7 @@
 /* show.c -- leat show: prints the contents of a file. Detects the kind of file; prints checkpoints
  * and records. show_graph.c and show_events.c print the other kinds. */
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,23 +105,61 @@ static bool ends_with(const char *s, const char *end)
     return n >= m && strcmp(s + n - m, end) == 0;
 }
 
-static bool is_directory(const char *path)
+/* Whether there is a directory or a file of this name; neither: it may be a checkpoint's prefix. */
+static leat_status look_at(const char *path, bool *is_directory, bool *is_file)
 {
     struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    const bool there = stat(path, &st) == 0;
+    LEAT_REQUIRE(there || errno == ENOENT || errno == ENOTDIR, UNAVAILABLE, "%s: %s", path,
+                 strerror(errno));
+    *is_directory = there && S_ISDIR(st.st_mode);
+    *is_file = there && !S_ISDIR(st.st_mode);
+    return NULL;
 }
 
-static bool is_file(const char *path)
+/* The event file of a directory that was written last; NULL: there is none. Free with free(). */
+static char *newest_events(const char *dir)
 {
-    struct stat st;
-    return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+    char path[4096], *newest = NULL;
+    struct timespec when = {0};
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
+        struct stat st;
+        snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
+        if (!strstr(e->d_name, "tfevents") || stat(path, &st) != 0)
+            continue;
+        if (newest && (st.st_mtim.tv_sec < when.tv_sec ||
+                       (st.st_mtim.tv_sec == when.tv_sec && st.st_mtim.tv_nsec < when.tv_nsec)))
+            continue;
+        free(newest);
+        newest = cli_text(path, strlen(path));
+        when = st.st_mtim;
+    }
+    if (d)
+        closedir(d);
+    return newest;
 }
 
-static leat_status show_directory(const char *path, const char *tensor)
+static leat_status show_directory(const char *path, bool text, bool follow, const char *tensor)
 {
-    char *newest = leat_latest_checkpoint(path);
-    LEAT_REQUIRE(newest, NOT_FOUND, "%s: a directory without a checkpoint", path);
-    leat_status s = show_checkpoint(newest, tensor);
+    char model[4096];
+    for (int k = 0; k < 2 && !tensor; k++) {
+        bool is_directory, is_file;
+        snprintf(model, sizeof(model), "%s/saved_model.pb%s", path, k ? "txt" : "");
+        LEAT_TRY(look_at(model, &is_directory, &is_file));
+        if (is_file)
+            return cli_show_model(path);
+    }
+    char *newest = follow ? NULL : leat_latest_checkpoint(path);
+    leat_status s = NULL;
+    if (newest)
+        s = show_checkpoint(newest, tensor);
+    else if ((newest = newest_events(path)) != NULL)
+        s = cli_show_events(newest, text, follow);
+    else
+        s = leat_error(
+            NOT_FOUND,
+            "%s: a directory with neither a checkpoint, nor a SavedModel, nor an event file", path);
     free(newest);
     return s;
 }
@@ -130,10 +170,10 @@ static char *prefix_of(const char *path)
 {
     const char *data = strstr(path, ".data-");
     size_t n = ends_with(path, ".index") ? strlen(path) - 6 : data ? (size_t)(data - path) : 0;
-    return n ? strndup(path, n) : NULL;
+    return n ? cli_text(path, n) : NULL;
 }
 
-static leat_status show(const char *path, bool text, const char *tensor)
+static leat_status show(const char *path, bool text, bool follow, const char *tensor)
 {
     leat_status s = NULL;
     char *prefix = prefix_of(path);
@@ -142,18 +182,20 @@ static leat_status show(const char *path, bool text, const char *tensor)
         free(prefix);
         return s;
     }
-    if (is_directory(path))
-        return show_directory(path, tensor);
-    if (tensor || (!is_file(path) && leat_checkpoint_exists(path)))
+    bool is_directory = false, is_file = false;
+    LEAT_TRY(look_at(path, &is_directory, &is_file));
+    if (is_directory)
+        return show_directory(path, text, follow, tensor);
+    if (tensor || (!is_file && leat_checkpoint_exists(path)))
         return show_checkpoint(path, tensor);
     if (ends_with(path, ".pb") || ends_with(path, ".pbtxt"))
         return cli_show_graph(path, text);
     if (strstr(path, "tfevents"))
-        return cli_show_events(path, text);
+        return cli_show_events(path, text, follow);
     if (is_records(path, &s))
         return s;
     leat_checkpoint *c;
-    s = is_file(path) ? leat_checkpoint_open(path, &c) : leat_error(NOT_FOUND, "none");
+    s = is_file ? leat_checkpoint_open(path, &c) : leat_error(NOT_FOUND, "none");
     if (!s) {
         leat_checkpoint_free(c);
         return show_checkpoint(path, NULL);
@@ -164,18 +206,20 @@ static leat_status show(const char *path, bool text, const char *tensor)
 
 static int run(int argc, char **argv)
 {
-    bool text = false;
+    bool text = false, follow = false;
     const char *tensor = NULL;
     cli_values rest = {0};
-    const cli_option options[] = {
-        {.name = "text", .given = &text}, {.name = "tensor", .value = &tensor}, {0}};
+    const cli_option options[] = {{.name = "text", .given = &text},
+                                  {.name = "follow", .given = &follow},
+                                  {.name = "tensor", .value = &tensor},
+                                  {0}};
     int code = 2;
     if (!cli_parse(argc, argv, options, &rest))
         code = 2;
     else if (rest.n != 1)
         code = cli_bad_use("show", "wants one file");
     else
-        code = cli_finish("show", show(rest.v[0], text, tensor));
+        code = cli_finish("show", show(rest.v[0], text, follow, tensor));
     cli_values_free(&rest);
     return code;
 }
@@ -184,11 +228,15 @@ const cli_command cli_show = {
     .name = "show",
     .summary = "show what is in a file (graph, checkpoint, events, records)",
     .usage =
-        "usage: leat show FILE [--text] [--tensor NAME]\n\n"
+        "usage: leat show FILE [--text] [--follow] [--tensor NAME]\n\n"
         "A GraphDef (.pb, .pbtxt): inputs, outputs, variables, ops, devices. A checkpoint (its\n"
-        "prefix, its .index, or a directory, whose newest is taken): tensors. An event file: what\n"
-        "was summarized, how often, the last values. A TFRecord file: how many records.\n\n"
+        "prefix, its .index, or a directory, whose newest is taken): tensors. The directory of a\n"
+        "SavedModel: its signatures. An event file, or a directory that has one: what was\n"
+        "summarized, how often, the last values, scalars as curves, histograms as bars. A "
+        "TFRecord\n"
+        "file: how many records.\n\n"
         "  --text         all of a graph as text; each event of an event file\n"
+        "  --follow       each event of an event file, also those that are still to be written\n"
         "  --tensor NAME  the values of one tensor of a checkpoint\n",
     .run = run,
 };

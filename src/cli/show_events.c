@@ -1,9 +1,13 @@
 /* show_events.c -- leat show for event files: the tags, the number of values of each, and the last
- * value; or a line for each event. */
+ * value, scalars as curves and histograms as bars; or a line for each event, also while a program
+ * goes on to write the file. */
+#define _DEFAULT_SOURCE /* usleep */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -12,7 +16,9 @@ typedef struct tag {
     leat_summary_kind kind;
     long long n;
     int64_t first, last;      /* steps */
-    leat_summary_value value; /* the last value; its tag is not kept */
+    leat_summary_value value; /* the last value; its tag is not kept, its buckets are copied */
+    double *x, *y;            /* n steps and values of a scalar */
+    long long cap;
 } tag;
 
 typedef struct tags {
@@ -24,6 +30,30 @@ static const char *const kinds[] = {"none", "scalar", "histogram", "image", "aud
 static const char *const events[] = {"other",   "version", "graph",   "meta graph",
                                      "summary", "log",     "session", "run metadata"};
 
+static void add_point(tag *t, double x, double y)
+{
+    if (t->n == t->cap) {
+        t->cap = t->cap ? t->cap * 2 : 64;
+        t->x = cli_array_resize(t->x, (size_t)t->cap, sizeof(*t->x));
+        t->y = cli_array_resize(t->y, (size_t)t->cap, sizeof(*t->y));
+    }
+    t->x[t->n] = x;
+    t->y[t->n] = y;
+}
+
+static void keep_value(tag *t, const leat_summary_value *v)
+{
+    const size_t n = (size_t)v->n_buckets;
+    double *limits = (double *)t->value.limits, *counts = (double *)t->value.counts;
+    t->value = *v;
+    t->value.limits = limits = cli_array_resize(limits, n + 1, sizeof(*limits));
+    t->value.counts = counts = cli_array_resize(counts, n + 1, sizeof(*counts));
+    if (n) {
+        memcpy(limits, v->limits, n * sizeof(*limits));
+        memcpy(counts, v->counts, n * sizeof(*counts));
+    }
+}
+
 static void count(tags *t, const leat_summary_value *v, int64_t step)
 {
     size_t i = 0;
@@ -32,16 +62,17 @@ static void count(tags *t, const leat_summary_value *v, int64_t step)
     if (i == t->n) {
         if (t->n == t->cap) {
             t->cap = t->cap ? t->cap * 2 : 16;
-            t->v = realloc(t->v, sizeof(*t->v) * t->cap);
-            if (!t->v)
-                abort();
+            t->v = cli_array_resize(t->v, t->cap, sizeof(*t->v));
         }
-        t->v[t->n++] = (tag){.name = strdup(v->tag), .kind = v->kind, .first = step};
+        t->v[t->n++] =
+            (tag){.name = cli_text(v->tag, strlen(v->tag)), .kind = v->kind, .first = step};
     }
     tag *at = &t->v[i];
+    if (v->kind == LEAT_SUMMARY_SCALAR)
+        add_point(at, (double)step, v->scalar);
     at->n++;
     at->last = step;
-    at->value = *v;
+    keep_value(at, v);
 }
 
 static void print_value(const leat_summary_value *v)
@@ -51,6 +82,8 @@ static void print_value(const leat_summary_value *v)
     else if (v->kind == LEAT_SUMMARY_HISTOGRAM)
         printf("%.0f values from %g to %g, mean %g", v->num, v->min, v->max,
                v->num > 0 ? v->sum / v->num : 0);
+    else if (v->kind == LEAT_SUMMARY_IMAGE)
+        printf("%d x %d pixels, %d channels", v->height, v->width, v->channels);
     else
         printf("(%s)", kinds[v->kind]);
 }
@@ -74,24 +107,67 @@ static void print_event(const leat_event_record *e)
     printf("\n");
 }
 
-leat_status cli_show_events(const char *path, bool text)
+static void print_tag(const tag *t)
+{
+    printf("  %s  %s, %lld times, steps %lld to %lld, last: ", t->name, kinds[t->kind], t->n,
+           (long long)t->first, (long long)t->last);
+    print_value(&t->value);
+    printf("\n");
+    if (t->value.kind == LEAT_SUMMARY_SCALAR)
+        cli_plot(t->x, t->y, t->n);
+    else if (t->value.kind == LEAT_SUMMARY_HISTOGRAM)
+        cli_bars(t->value.limits, t->value.counts, t->value.n_buckets);
+}
+
+/* Reads the events after the first `seen` of them, prints each if `text`, counts them. Returns what
+ * ended the file: OUT_OF_RANGE, or what is wrong with it. */
+static leat_status read_events(const char *path, long long *seen, bool text, tags *t,
+                               long long *by_kind)
 {
     leat_event_reader *r;
     const leat_event_record *e;
-    tags t = {0};
-    long long n = 0, by_kind[LEAT_EVENT_METADATA + 1] = {0};
     leat_status s;
     LEAT_TRY(leat_event_reader_open(path, &r));
-    while (!(s = leat_event_next(r, &e))) {
-        n++;
+    for (long long i = 0; !(s = leat_event_next(r, &e)); i++) {
+        if (i < *seen)
+            continue;
+        ++*seen;
         by_kind[e->kind]++;
-        for (int i = 0; i < e->n_values; i++)
-            count(&t, &e->values[i], e->step);
+        for (int k = 0; k < e->n_values; k++)
+            count(t, &e->values[k], e->step);
         if (text)
             print_event(e);
     }
     leat_event_reader_free(r);
-    if (!text) {
+    return s;
+}
+
+/* Prints events as they come. A record that is not complete yet is read when it is. */
+static leat_status follow_events(const char *path, long long *seen, tags *t, long long *by_kind)
+{
+    enum { PAUSE_US = 200 * 1000 };
+    off_t size = -1;
+    for (struct stat st; stat(path, &st) == 0; usleep(PAUSE_US)) {
+        if (st.st_size == size)
+            continue;
+        size = st.st_size;
+        leat_status s = read_events(path, seen, true, t, by_kind);
+        const leat_code code = leat_status_code(s);
+        if (code != LEAT_OUT_OF_RANGE && code != LEAT_DATA_LOSS)
+            return s;
+        leat_status_free(s);
+        fflush(stdout);
+    }
+    return leat_error(NOT_FOUND, "the file is not there any more");
+}
+
+leat_status cli_show_events(const char *path, bool text, bool follow)
+{
+    tags t = {0};
+    long long n = 0, by_kind[LEAT_EVENT_METADATA + 1] = {0};
+    leat_status s =
+        follow ? follow_events(path, &n, &t, by_kind) : read_events(path, &n, text, &t, by_kind);
+    if (!text && !follow) {
         printf("%s: event file, %lld events\n", path, n);
         for (int k = 0; k <= LEAT_EVENT_METADATA; k++)
             if (by_kind[k])
@@ -99,14 +175,13 @@ leat_status cli_show_events(const char *path, bool text)
         printf(t.n ? "tags\n" : "");
     }
     for (size_t i = 0; i < t.n; i++) {
-        tag *v = &t.v[i];
-        if (!text) {
-            printf("  %s  %s, %lld times, steps %lld to %lld, last: ", v->name, kinds[v->kind],
-                   v->n, (long long)v->first, (long long)v->last);
-            print_value(&v->value);
-            printf("\n");
-        }
-        free(v->name);
+        if (!text && !follow)
+            print_tag(&t.v[i]);
+        free(t.v[i].name);
+        free(t.v[i].x);
+        free(t.v[i].y);
+        free((void *)t.v[i].value.limits);
+        free((void *)t.v[i].value.counts);
     }
     free(t.v);
     if (leat_status_code(s) != LEAT_OUT_OF_RANGE)

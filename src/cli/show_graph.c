@@ -26,9 +26,7 @@ static void print_counts(const leat_graph *g, const char *title,
                          const char *(*what)(const leat_node *n), const char *empty)
 {
     int n = leat_graph_nodes(g), k = 0;
-    count *v = calloc((size_t)n + 1, sizeof(*v));
-    if (!v)
-        abort();
+    count *v = cli_array((size_t)n + 1, sizeof(*v));
     for (int i = 0; i < n; i++)
         v[i] = (count){what(leat_graph_node(g, i)), 1};
     qsort(v, (size_t)n, sizeof(*v), by_name);
@@ -94,9 +92,7 @@ static void print_outputs(const leat_graph *g)
 {
     int n = leat_graph_nodes(g);
     bool some = false;
-    char *used = calloc((size_t)n + 1, 1);
-    if (!used)
-        abort();
+    char *used = cli_array((size_t)n + 1, 1);
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < n; i++) {
             leat_node *x = leat_graph_node(g, i);

@@ -6,13 +6,15 @@
 
 #include "cluster/peers.h"
 
-/* master: what the master's server says of itself. Its cluster is another one if a task has
+/* master: the request by which the master opens a session, with the cluster that its server was
+ * started with. That cluster is another one if a task has
  * different addresses in both lists, or if each list has a task that the other one does not have;
  * one list may be a part of the other (Kubeflow's sparse clusters). The entry of a server in its
  * own list may name its address in another way (0.0.0.0): the address that this process has for
  * the master is then asked which server replies there. FAILED_PRECONDITION: another cluster, with
  * both lists. UNAVAILABLE: nobody replies at that address. A master that is admitted counts as
  * heard of. */
-leat_status leat_peers_admit(leat_peers *p, const Leat__LeatPeer *master) LEAT_MUST_CHECK;
+leat_status leat_peers_admit(leat_peers *p,
+                             const Leat__CreateWorkerSessionRequest *master) LEAT_MUST_CHECK;
 
 #endif

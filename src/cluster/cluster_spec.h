@@ -39,6 +39,25 @@ const leat_job_spec *leat_cluster_find(const leat_cluster *c, const char *job);
  * named: "worker[3]=d:1". The text of a large cluster is cut after some 1,500 bytes. */
 void leat_cluster_print(const leat_cluster *c, leat_strbuf *out);
 
+/* How two lists of tasks differ; texts are borrowed from the lists. */
+typedef struct leat_cluster_difference {
+    char task[128]; /* A task that both lists have, at different addresses; "": none. */
+    const char *here, *there;
+    char caller[128];                     /* The same, for a task of the caller. */
+    char here_only[128], there_only[128]; /* Tasks that only one of the lists has; "": none. */
+} leat_cluster_difference;
+/* here is the list of this process, there that of another one, and one of the two calls the other.
+ * The entry of a server in its own list may name its address in another way (0.0.0.0): callee is
+ * the address that `here` has for the process that is called, whose entry in its own list is not
+ * compared, since the caller has reached it. caller is the address that `here` has for the process
+ * that calls; NULL: it is no server. */
+void leat_cluster_compare(const leat_cluster *here, const leat_cluster *there, const char *callee,
+                          const char *caller, leat_cluster_difference *difference_out);
+/* Adds how the lists differ, in words. False if they are of the same cluster: no task has different
+ * addresses, and one list is a part of the other (Kubeflow's sparse clusters). A task of the caller
+ * is not looked at. */
+bool leat_cluster_difference_print(const leat_cluster_difference *d, leat_strbuf *out);
+
 /* The address as host (without the brackets of "[::1]:2222") and port. INVALID_ARGUMENT names an
  * address that is none. */
 leat_status leat_address_split(const char *address, char host_out[256],

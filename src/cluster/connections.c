@@ -2,6 +2,7 @@
 #include "cluster/connections.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 
 struct leat_connections {
     leat_map open; /* end_point -> anything but NULL */
+    bool unknown;  /* The system's table could not be read as a whole. */
 };
 
 /* The peer's end of a connection. An IPv4 address is written as an IPv6 one (::ffff:a.b.c.d), as
@@ -58,24 +60,28 @@ static bool read_line(const char *line, int port, end_point *out)
     return true;
 }
 
-static void read_file(const char *path, int port, leat_map *open)
+static void read_file(const char *path, int port, leat_connections *c)
 {
     char line[512];
     FILE *f = fopen(path, "re");
-    while (f && fgets(line, sizeof(line), f)) {
+    if (!f) {
+        c->unknown |= errno != ENOENT;
+        return;
+    }
+    while (fgets(line, sizeof(line), f)) {
         end_point e;
         if (read_line(line, port, &e))
-            leat_map_put_n(open, &e, sizeof(e), open);
+            leat_map_put_n(&c->open, &e, sizeof(e), c);
     }
-    if (f)
-        fclose(f);
+    c->unknown |= ferror(f) != 0;
+    fclose(f);
 }
 
 leat_connections *leat_connections_read(int port)
 {
     leat_connections *c = leat_new(leat_connections);
-    read_file("/proc/self/net/tcp", port, &c->open);
-    read_file("/proc/self/net/tcp6", port, &c->open);
+    read_file("/proc/self/net/tcp", port, c);
+    read_file("/proc/self/net/tcp6", port, c);
     return c;
 }
 
@@ -119,5 +125,5 @@ static bool parse_peer(const char *peer, end_point *out)
 bool leat_connections_has(const leat_connections *c, const char *peer)
 {
     end_point e;
-    return parse_peer(peer, &e) && leat_map_get_n(&c->open, &e, sizeof(e));
+    return parse_peer(peer, &e) && (c->unknown || leat_map_get_n(&c->open, &e, sizeof(e)));
 }

@@ -12,6 +12,7 @@
 #include "core/alloc.h"
 #include "core/cond.h"
 #include "core/log.h"
+#include "core/thread.h"
 #include "proto/wire.h"
 
 #define SECOND INT64_C(1000000000)
@@ -28,7 +29,8 @@ typedef struct state {
 struct leat_done_peers {
     leat_peers *peers;
     const char *job, *task;
-    pthread_mutex_t lock; /* Guards what follows. */
+    leat_done_clients clients; /* All NULL until leat_done_peers_use_clients. */
+    pthread_mutex_t lock;      /* Guards what follows. */
     pthread_cond_t changed;
     bool stopping;
     int calls; /* The number of calls of Done that are handled. */
@@ -64,6 +66,11 @@ void leat_done_peers_free(leat_done_peers *d)
     pthread_cond_destroy(&d->changed);
     free(d->of);
     free(d);
+}
+
+void leat_done_peers_use_clients(leat_done_peers *d, const leat_done_clients *clients)
+{
+    d->clients = *clients;
 }
 
 void leat_done_peers_stop(leat_done_peers *d)
@@ -142,6 +149,8 @@ static leat_status take_done(leat_done_peers *d, leat_peer *p, const Leat__DoneR
     LEAT_TRY(confirm(p, q->incarnation));
     LEAT_LOG(INFO, "%s at %s is done", p->name, p->address);
     atomic_store(&p->ending, q->incarnation);
+    if (d->clients.tell_ending)
+        d->clients.tell_ending(d->clients.arg);
     pthread_mutex_lock(&d->lock);
     mark_done(d, index_of(d, p), q->incarnation, false);
     wait_for_holds(d, p, q->wait_ms);
@@ -177,7 +186,8 @@ static leat_status start_call(const done_call *c)
     *copy = *c;
     pthread_mutex_lock(&d->lock);
     bool busy = of->called, stopping = d->stopping;
-    bool started = !busy && !stopping && pthread_create(&thread, NULL, handle_call, copy) == 0;
+    int e = busy || stopping ? 0 : pthread_create(&thread, NULL, handle_call, copy);
+    bool started = !busy && !stopping && !e;
     if (started) {
         of->called = true;
         d->calls++;
@@ -190,7 +200,8 @@ static leat_status start_call(const done_call *c)
     LEAT_REQUIRE(!stopping, UNAVAILABLE, "%s is stopping", d->task);
     return busy ? leat_error(ALREADY_EXISTS, "Done is refused: %s has called it already",
                              c->peer->name)
-                : leat_error(RESOURCE_EXHAUSTED, "Done is refused: no thread can be started");
+                : leat_error(RESOURCE_EXHAUSTED, "Done is refused: no thread can be started: %s. %s",
+                             strerror(e), LEAT_NO_THREAD_HINT);
 }
 
 void leat_done_peers_serve(leat_done_peers *d, leat_server_call *a, const leat_incoming *in)
@@ -345,15 +356,21 @@ static void list_done(const leat_done_peers *d, leat_strbuf *out)
         leat_strbuf_printf(out, " and %d more", n - SHOWN);
 }
 
+/* Rule 6. */
+static bool has_clients(const leat_done_peers *d)
+{
+    return d->clients.any && d->clients.any(d->clients.arg);
+}
+
 bool leat_done_peers_wait(leat_done_peers *d)
 {
     bool some_done, all = false;
     leat_strbuf which = {0};
     pthread_mutex_lock(&d->lock);
     while (!d->stopping && !all) {
-        if (!left(d, &some_done) && some_done) {
+        if (!left(d, &some_done) && some_done && !has_clients(d)) {
             ask_again(d);
-            all = !left(d, &some_done) && some_done && !d->stopping;
+            all = !left(d, &some_done) && some_done && !d->stopping && !has_clients(d);
         } else if (!leat_cond_wait_until(&d->changed, &d->lock,
                                          leat_now_ns() + SECOND * PROBE_SECONDS) &&
                    some_done) {

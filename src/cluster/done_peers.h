@@ -11,6 +11,8 @@
  *    stopping was started again, or was cut off for a while: it is not done.
  * 5. The reply to Done comes when no session of this process holds the sender any more
  *    (leat_session_hold), or after the time that the sender waits: the chief saves meanwhile.
+ * 6. A server with sessions of clients goes on: a client waits for a ps that was drained to come
+ *    back, and makes a new session then.
  */
 #ifndef LEAT_CLUSTER_DONE_PEERS_H
 #define LEAT_CLUSTER_DONE_PEERS_H
@@ -22,6 +24,14 @@ typedef struct leat_done_peers leat_done_peers;
 /* For the server of this job and task; borrows peers and texts. */
 leat_done_peers *leat_done_peers_new(leat_peers *peers, const char *job, const char *task);
 void leat_done_peers_free(leat_done_peers *d); /* d may be NULL. */
+/* The clients of this process's server. */
+typedef struct leat_done_clients {
+    void (*tell_ending)(void *arg); /* A peer has said that it is about to end. */
+    bool (*any)(void *arg);         /* Rule 6. */
+    void *arg;
+} leat_done_clients;
+/* To be set before the first call can arrive. */
+void leat_done_peers_use_clients(leat_done_peers *d, const leat_done_clients *clients);
 /* Handles a call of Done, in a thread of its own. */
 void leat_done_peers_serve(leat_done_peers *d, leat_server_call *a, const leat_incoming *in);
 /* Waits until all processes with tasks of other jobs are done, and logs which. False if

@@ -7,6 +7,7 @@
 
 #include "core/alloc.h"
 #include "core/cond.h"
+#include "core/thread.h"
 
 enum { IDLE_SECONDS = 3600, CALL_SECONDS = 7 * 24 * 3600 }; /* The defaults. */
 
@@ -22,10 +23,10 @@ struct leat_expiry {
     bool stopping;
 };
 
-/* 0 is the default, a negative number no limit. */
+/* 0 is the default, a negative number no limit, and so is one that nanoseconds do not hold. */
 static int64_t limit_ns(double seconds, int usual)
 {
-    if (seconds < 0)
+    if (seconds < 0 || seconds * 1e9 >= (double)INT64_MAX)
         return 0;
     return (int64_t)((seconds > 0 ? seconds : usual) * 1e9);
 }
@@ -98,8 +99,8 @@ leat_status leat_expiry_start(const leat_server_options *o, int port, leat_servi
     int code = pthread_create(&e->thread, NULL, run, e);
     if (code) {
         expiry_free(e);
-        return leat_error(RESOURCE_EXHAUSTED, "No thread can be started for the server: %s",
-                          strerror(code));
+        return leat_error(RESOURCE_EXHAUSTED, "No thread can be started for the server: %s. %s",
+                          strerror(code), LEAT_NO_THREAD_HINT);
     }
     *out = e;
     return NULL;

@@ -231,20 +231,16 @@ static leat_status open_sessions(leat_tasks *t, const leat_master_options *m, in
 {
     leat_pending_call *q = leat_new_array(leat_pending_call, t->n_peers + 1);
     leat_status s = NULL;
-    leat_self self;
-    if (t->n_peers)
-        leat_peers_self(t->peers[0]->all, &self);
     for (int i = 0; i < t->n_peers && !s; i++) {
         Leat__CreateWorkerSessionRequest request = LEAT__CREATE_WORKER_SESSION_REQUEST__INIT;
         request.session_handle = t->handle;
         request.isolate_session_state = m->isolate;
         request.master_task = (char *)leat_worker_task(t->worker);
-        request.master_incarnation = leat_worker_incarnation(t->worker);
+        request.master_incarnation = (int64_t)leat_worker_incarnation(t->worker);
         if (t->peers[i]->is_leat) {
             request.cluster_device_attributes = t->devices;
             request.n_cluster_device_attributes = (size_t)t->base.n;
-            request.leat = &self.message;
-            self.message.n_offer = 0; /* Only replies to GetStatus have offers. */
+            request.leat_cluster = leat_peers_message(t->peers[i]->all);
         }
         q[i].peer = t->peers[i];
         s = leat_put_fields(&q[i].request.text, LEAT_METHOD_CREATE_WORKER_SESSION, &request);

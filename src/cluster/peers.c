@@ -1,11 +1,9 @@
 /* peers.c -- see peers.h. */
 #include "cluster/peers.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "cluster/cluster_spec.h"
@@ -67,11 +65,7 @@ static leat_status add(leat_peers *p, const char *job, int index, const leat_sec
 
 leat_status leat_peers_new(const leat_cluster *c, const leat_security *security, leat_peers **out)
 {
-    uint64_t random;
-    LEAT_REQUIRE(getrandom(&random, sizeof random, 0) == sizeof random, INTERNAL,
-                 "The system gives no random numbers: %s", strerror(errno));
     leat_peers *p = leat_new(leat_peers);
-    p->incarnation = random | 1; /* 0 means none */
     p->security = security;
     p->cluster = leat_cluster_copy(c);
     p->as_message = leat_cluster_to_def(c);
@@ -152,8 +146,9 @@ void leat_peers_self(leat_peers *p, leat_self *self)
     }
 }
 
-void leat_peers_set_task(leat_peers *p, const char *task)
+void leat_peers_set_task(leat_peers *p, const char *task, uint64_t incarnation)
 {
+    p->incarnation = incarnation;
     snprintf(p->task, sizeof(p->task), "%s", task);
 }
 
@@ -170,6 +165,11 @@ uint64_t leat_peers_incarnation(const leat_peers *p)
 const leat_cluster *leat_peers_cluster(const leat_peers *p)
 {
     return p->cluster;
+}
+
+Leat__ClusterDef *leat_peers_message(const leat_peers *p)
+{
+    return p->as_message;
 }
 
 void leat_peers_set_stopping(leat_peers *p)

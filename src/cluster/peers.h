@@ -41,8 +41,8 @@ typedef struct leat_peer {
     atomic_int holds;
 } leat_peer;
 
-/* Opens channels, which connect when they are first used, and makes the incarnation of this
- * process's server. Copies c. Borrows security, which must outlive the leat_peers. */
+/* Opens channels, which connect when they are first used. Copies c. Borrows security, which must
+ * outlive the leat_peers. */
 leat_status leat_peers_new(const leat_cluster *c, const leat_security *security,
                            leat_peers **out) LEAT_MUST_CHECK;
 void leat_peers_free(leat_peers *p);
@@ -58,13 +58,15 @@ typedef struct leat_self {
     Leat__LeatOffer offers[LEAT_TRANSPORTS_MAX], *offer_list[LEAT_TRANSPORTS_MAX];
 } leat_self;
 void leat_peers_self(leat_peers *p, leat_self *self);
-/* Names the task that this process's server was started for. To be called before the first call
- * can arrive. */
-void leat_peers_set_task(leat_peers *p, const char *task);
+/* Sets the task that this process's server was started for, and the server's incarnation, which is
+ * that of its first device. To be called before the first call can arrive. */
+void leat_peers_set_task(leat_peers *p, const char *task, uint64_t incarnation);
 /* The process's own peer; NULL before leat_peers_set_task. */
 leat_peer *leat_peers_own(leat_peers *p);
 uint64_t leat_peers_incarnation(const leat_peers *p);
 const leat_cluster *leat_peers_cluster(const leat_peers *p);
+/* The cluster as a message, borrowed from p. */
+Leat__ClusterDef *leat_peers_message(const leat_peers *p);
 /* From now on this process's status says that it is about to end. */
 void leat_peers_set_stopping(leat_peers *p);
 /* The offers of the transports that this process listens on. Borrowed from p. leat_listen fills

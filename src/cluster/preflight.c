@@ -1,5 +1,5 @@
 /* preflight.c -- checks every task of a cluster before a run, and says for each what is wrong: DNS,
- * port, firewall, TLS, token, another program, another task, version, clock.
+ * port, firewall, TLS, token, another program, another task, another list of tasks, clock.
  *
  * A task is checked in the steps that a peer would take: resolve, connect, GetStatus. The first
  * step that fails gives the problem. More calls of GetStatus then measure the round trip; the
@@ -124,6 +124,7 @@ static bool port_open(leat_probe *p, int64_t deadline, int64_t timeout_ms)
 /* ---- The task ---- */
 
 typedef struct probing {
+    const leat_cluster *cluster;
     const leat_probe_options *options;
     int64_t timeout_ms;
     leat_probe *probes;
@@ -187,6 +188,37 @@ static void check_identity(leat_probe *p, const Leat__GetStatusResponse *r)
                 r->device_attributes[0]->name, p->job, p->task);
 }
 
+/* A server with another list of tasks refuses the sessions of the cluster's other tasks
+ * (admit.h). */
+static void check_list(leat_probe *p, const leat_cluster *here, const Leat__GetStatusResponse *r)
+{
+    leat_cluster *there = NULL;
+    leat_cluster_difference d;
+    leat_strbuf why = {0}, own = {0}, its = {0};
+    if (!r->leat || !r->leat->cluster || p->reach != LEAT_REACH_OK)
+        return;
+    leat_status s = leat_cluster_from_def(r->leat->cluster, &there);
+    if (s) {
+        problem(p, LEAT_REACH_WRONG, "sends a cluster that is none: %.300s",
+                leat_status_message(s));
+        leat_status_free(s);
+        return;
+    }
+    leat_cluster_compare(here, there, p->address, NULL, &d);
+    if (leat_cluster_difference_print(&d, &why)) {
+        leat_cluster_print(here, &own);
+        leat_cluster_print(there, &its);
+        problem(p, LEAT_REACH_WRONG,
+                "was started with another list of tasks: %s. Its list: \"%s\"; the one that is "
+                "checked: \"%s\". Start all tasks with the same lists of hosts",
+                leat_strbuf_text(&why), leat_strbuf_text(&its), leat_strbuf_text(&own));
+    }
+    leat_strbuf_release(&why);
+    leat_strbuf_release(&own);
+    leat_strbuf_release(&its);
+    leat_cluster_free(there);
+}
+
 static void note_kind(leat_probe *p, const Leat__GetStatusResponse *r)
 {
     snprintf(p->kind, sizeof(p->kind), "%s", r->leat ? "Leat" : "TensorFlow");
@@ -210,6 +242,7 @@ static void probe_task(leat_probe *p, const probing *all, int64_t deadline)
         if (i == 0) {
             note_kind(p, r);
             check_identity(p, r);
+            check_list(p, all->cluster, r);
         }
         if ((double)took * 1e-9 < p->round_trip) {
             p->round_trip = (double)took * 1e-9;
@@ -244,7 +277,7 @@ leat_status leat_cluster_check(const leat_cluster *c, const leat_probe_options *
 {
     LEAT_CHECK(CLUSTER, c);
     static const leat_probe_options none;
-    probing all = {.options = options ? options : &none};
+    probing all = {.cluster = c, .options = options ? options : &none};
     all.timeout_ms = all.options->timeout_ms > 0 ? all.options->timeout_ms : 5000;
     for (int i = 0; i < c->n; i++)
         all.n += c->jobs[i].n;

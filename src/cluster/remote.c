@@ -9,6 +9,7 @@
 
 #include "cluster/messages/messages.h"
 #include "cluster/messages/methods.h"
+#include "cluster/remote_hold.h"
 #include "cluster/remote_int.h"
 #include "cluster/stats.h"
 #include "core/alloc.h"
@@ -25,6 +26,7 @@ typedef struct remote {
     pthread_mutex_t grow;       /* guards what follows; held while the graph is extended */
     int sent;                   /* number of nodes that the server has */
     int64_t version;
+    leat_remote_hold hold;
 } remote;
 
 typedef struct remote_partial {
@@ -395,11 +397,24 @@ static void close_remote(leat_session *s)
     leat_object_free(&s->object);
 }
 
+static void hold(leat_session *s, bool on)
+{
+    remote *r = (remote *)s;
+    leat_remote_hold_set(&r->hold, r->channel, r->handle, on);
+}
+
+static const char *ending(leat_session *s)
+{
+    return leat_remote_hold_ending(&((remote *)s)->hold);
+}
+
 static const leat_session_ops remote_ops = {
     .run = run,
     .partial = partial,
     .partial_run = partial_run,
     .partial_free = partial_free,
+    .hold = hold,
+    .ending = ending,
     .close = close_remote,
 };
 

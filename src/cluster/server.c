@@ -83,6 +83,21 @@ static void handle(void *arg, leat_server_call *a, const char *method, const lea
                            &(leat_outgoing){0});
 }
 
+static void tell_ending(void *service)
+{
+    leat_service_tell_ending(service);
+}
+
+static bool has_clients(void *service)
+{
+    return leat_service_in_use(service);
+}
+
+static bool may_block(const char *method)
+{
+    return leat_worker_may_block(method) || leat_service_may_block(method);
+}
+
 /* ---- Starting ---- */
 
 static leat_status choose_transports(const leat_server_options *o, uint32_t *mask_out)
@@ -100,6 +115,7 @@ static leat_status listen_there(leat_server *s, const char *address, uint32_t tr
     leat_listen_options o = {.security = &s->options.security,
                              .max_message = s->options.max_message,
                              .max_calls = s->options.max_calls,
+                             .may_block = may_block,
                              .data_port = s->options.data_port,
                              .transports = transports,
                              .offers = leat_peers_offers(s->peers)};
@@ -118,9 +134,11 @@ static leat_status start(leat_server *s)
                  s->job, leat_cluster_tasks(s->cluster, s->job));
     LEAT_TRY(leat_peers_new(s->cluster, &s->options.security, &s->peers));
     LEAT_TRY(leat_worker_new(s->job, s->task, &s->options, s->peers, &s->worker));
-    leat_peers_set_task(s->peers, leat_worker_task(s->worker));
+    leat_peers_set_task(s->peers, leat_worker_task(s->worker), leat_worker_incarnation(s->worker));
     s->done = leat_done_peers_new(s->peers, s->job, leat_worker_task(s->worker));
     s->service = leat_service_new(s->worker, s->peers, s->options.max_sessions);
+    leat_done_peers_use_clients(s->done,
+                                &(leat_done_clients){tell_ending, has_clients, s->service});
     uint32_t transports;
     LEAT_TRY(choose_transports(&s->options, &transports));
     leat_peers_use_transports(s->peers, transports);
@@ -234,6 +252,8 @@ void leat_server_stop(leat_server *s, int64_t grace_ms)
     if (!first)
         return;
     delist(s);
+    if (s->service)
+        leat_service_stop_opening(s->service);
     const int64_t now = leat_now_ns(), deadline = now + grace_ms * 1000000;
     const int64_t last = now + INT64_C(1000000000) * SAY_SECONDS;
     if (s->done)

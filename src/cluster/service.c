@@ -24,6 +24,7 @@ leat_service *leat_service_new(leat_worker *w, leat_peers *peers, int max_sessio
     s->worker = w;
     s->peers = peers;
     s->max_sessions = max_sessions;
+    s->stop = leat_cancellation_new();
     pthread_mutex_init(&s->lock, NULL);
     return s;
 }
@@ -39,6 +40,16 @@ int leat_service_sessions(leat_service *s)
     int n = (int)s->clients.n;
     pthread_mutex_unlock(&s->lock);
     return n;
+}
+
+bool leat_service_in_use(leat_service *s)
+{
+    const int64_t linger_ns = INT64_C(5000000000);
+    pthread_mutex_lock(&s->lock);
+    bool used =
+        s->clients.n || s->opening || (s->used_ns && leat_now_ns() - s->used_ns < linger_ns);
+    pthread_mutex_unlock(&s->lock);
+    return used;
 }
 
 void leat_handle_make(char out[24])
@@ -75,6 +86,7 @@ leat_status leat_service_find(leat_service *s, leat_server_call *a, const char *
     if (c) {
         atomic_fetch_add(&c->refs, 1);
         leat_usage_begin(&c->usage, peer);
+        s->used_ns = leat_now_ns();
     }
     pthread_mutex_unlock(&s->lock);
     LEAT_REQUIRE(c, ABORTED, "Session %s is not found. Possibly, this master has restarted.",
@@ -114,6 +126,7 @@ void leat_client_close(leat_client *c)
     leat_session *session = c->session;
     c->session = NULL;
     pthread_rwlock_unlock(&c->use);
+    leat_client_hold_free(c);
     leat_client_partials_free(c);
     leat_client_callables_free(c);
     leat_session_close(session);
@@ -142,6 +155,7 @@ void leat_service_free(leat_service *s)
         return;
     leat_service_close_all(s);
     leat_map_release(&s->clients);
+    leat_cancellation_free(s->stop);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
@@ -164,11 +178,19 @@ static int read_counts(const Leat__ConfigProto *config, leat_device_count *out)
     return n;
 }
 
-static leat_status open_session(leat_service *s, leat_client *c, const Leat__ConfigProto *config)
+static void cancel_both(void *both)
+{
+    leat_cancel_runs(both);
+}
+
+/* The cancellation is that of the call. */
+static leat_status open_session(leat_service *s, leat_client *c, const Leat__ConfigProto *config,
+                                leat_cancellation *cancellation)
 {
     leat_session_options o = {0};
     leat_device_count counts[LEAT_DEVICE_COUNTS];
-    leat_master_options m = {.handle = c->handle, .counts = counts};
+    leat_master_options m = {.handle = c->handle, .counts = counts, .cancellation = cancellation};
+    leat_cancel_watch stop = {.fn = cancel_both, .arg = cancellation};
     if (config) {
         const Leat__GraphOptions *g = config->graph_options;
         o.allow_soft_placement = config->allow_soft_placement;
@@ -182,11 +204,23 @@ static leat_status open_session(leat_service *s, leat_client *c, const Leat__Con
         m.open_ms = config->operation_timeout_in_ms;
         c->operation_ms = config->operation_timeout_in_ms;
     }
-    return leat_master_open(c->graph, &o, &m, s->worker, s->peers, &c->session);
+    leat_cancellation_watch(s->stop, &stop);
+    leat_status status = leat_master_open(c->graph, &o, &m, s->worker, s->peers, &c->session);
+    leat_cancellation_unwatch(s->stop, &stop);
+    if (!status || !leat_is_cancelled(s->stop))
+        return status;
+    leat_status_free(status);
+    return leat_error(UNAVAILABLE, "%s is stopping: no session can be opened on it",
+                      leat_worker_task(s->worker));
+}
+
+void leat_service_stop_opening(leat_service *s)
+{
+    leat_cancel_runs(s->stop);
 }
 
 static leat_status make_client(leat_service *s, const Leat__CreateSessionRequest *q,
-                               leat_client **out)
+                               leat_cancellation *cancellation, leat_client **out)
 {
     leat_client *c = leat_new(leat_client);
     atomic_init(&c->refs, 1);
@@ -199,7 +233,7 @@ static leat_status make_client(leat_service *s, const Leat__CreateSessionRequest
     if (q->graph_def)
         status = leat_graph_from_proto(c->graph, q->graph_def, "");
     if (!status)
-        status = open_session(s, c, q->config);
+        status = open_session(s, c, q->config, cancellation);
     if (status) {
         client_unref(c);
         return status;
@@ -214,11 +248,12 @@ static void create_session(leat_service *s, leat_server_call *a, const leat_inco
     Leat__CreateSessionResponse r = LEAT__CREATE_SESSION_RESPONSE__INIT;
     leat_client *c = NULL;
     char handle[24] = "";
+    leat_step_call k = leat_step_call_of(a);
     leat_status status = LEAT_REQUEST(create_session_request, in, &q);
     if (!status)
         status = leat_service_admit(s);
     if (!status) {
-        status = make_client(s, q, &c);
+        status = make_client(s, q, k.cancellation, &c);
         if (!status) {
             leat_usage_begin(&c->usage, leat_server_call_peer(a));
             leat_usage_end(&c->usage);
@@ -233,6 +268,7 @@ static void create_session(leat_service *s, leat_server_call *a, const leat_inco
     }
     r.session_handle = handle;
     leat_reply_message(a, status, &r);
+    leat_step_call_release(&k);
     leat_proto_free(q);
 }
 
@@ -268,6 +304,7 @@ static void close_session(leat_service *s, leat_server_call *a, const leat_incom
     leat_status status = LEAT_REQUEST(close_session_request, in, &q);
     if (!status) {
         pthread_mutex_lock(&s->lock);
+        s->used_ns = leat_now_ns();
         c = leat_map_remove(&s->clients, q->session_handle);
         pthread_mutex_unlock(&s->lock);
         if (c)
@@ -353,7 +390,16 @@ static const struct {
     {LEAT_METHOD_RESET, reset},
     {LEAT_METHOD_MAKE_CALLABLE, leat_service_make_callable},
     {LEAT_METHOD_RELEASE_CALLABLE, leat_service_release_callable},
+    {LEAT_METHOD_HOLD, leat_service_hold},
 };
+
+bool leat_service_may_block(const char *method)
+{
+    for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++)
+        if (strcmp(method, methods[i].method) == 0)
+            return true;
+    return false;
+}
 
 bool leat_service_serve(leat_service *s, leat_server_call *a, const char *method,
                         const leat_incoming *in)

@@ -1,6 +1,6 @@
 /* service_int.h -- what the files of MasterService share: service.c opens, extends and closes
  * sessions of clients, service_idle.c closes those that their clients left behind, service_run.c
- * runs steps, service_partial.c has partial runs and callables. */
+ * runs steps, service_partial.c has partial runs and callables, service_hold.c holds tasks. */
 #ifndef LEAT_CLUSTER_SERVICE_INT_H
 #define LEAT_CLUSTER_SERVICE_INT_H
 
@@ -19,8 +19,11 @@ struct leat_service {
     pthread_mutex_t lock; /* Guards clients and opening; taken before a leat_usage's lock. */
     leat_map clients;     /* handle -> leat_client */
     int opening;          /* CreateSession calls that will add a client, or fail. */
+    int64_t used_ns;      /* When a client made its last call (CLOCK_MONOTONIC); guarded by lock. */
+    leat_cancellation *stop; /* Cancelled when the server stops: ends the wait of those calls. */
 };
 
+typedef struct leat_client_hold leat_client_hold;
 /* A session of a client. */
 typedef struct leat_client {
     atomic_int refs;
@@ -36,6 +39,7 @@ typedef struct leat_client {
     leat_map partials;    /* handle -> leat_client_partial */
     leat_map callables;   /* number -> leat_callable */
     int64_t next_callable, next_partial;
+    leat_client_hold *hold; /* a call of Hold that waits; NULL: none */
 } leat_client;
 
 /* The feeds, fetches and targets of a run, by names that belong to the request. */
@@ -88,5 +92,7 @@ void leat_service_make_callable(leat_service *s, leat_server_call *a, const leat
 void leat_service_run_callable(leat_service *s, leat_server_call *a, const leat_incoming *in);
 void leat_service_release_callable(leat_service *s, leat_server_call *a, const leat_incoming *in);
 void leat_client_callables_free(leat_client *c);
+void leat_service_hold(leat_service *s, leat_server_call *a, const leat_incoming *in);
+void leat_client_hold_free(leat_client *c);
 
 #endif

@@ -20,7 +20,7 @@ void leat_put_text(leat_strbuf *b, int field, const char *s); /* NULL and "" are
  * names the method and the size, for a message beyond 2 GB. */
 leat_status leat_put_fields(leat_strbuf *b, const char *method,
                             const void *message) LEAT_MUST_CHECK;
-/* A message of protobuf-c that holds only numbers, as a field. */
+/* A message of protobuf-c that holds only a few numbers, as a field. */
 void leat_put_message(leat_strbuf *b, int field, const void *message);
 /* A TensorProto as a field. */
 leat_status leat_put_tensor(leat_outgoing *o, int field, leat_tensor *t) LEAT_MUST_CHECK;

@@ -163,6 +163,9 @@ typedef struct leat_listen_options {
     const leat_security *security; /* NULL: no TLS and no token. */
     int64_t max_message;           /* The limit of a request, in bytes; 0: that of rule 5. */
     int max_calls; /* Calls under way at one time; 0: 10,000. Others get RESOURCE_EXHAUSTED. */
+    /* Whether the handler of a method may wait for long: it then never runs in a thread that reads
+     * messages while it waits for something else, such as the end of a step. NULL: no method. */
+    bool (*may_block)(const char *method);
     int data_port; /* The TCP port of the socket transport; 0: any free port. */
     /* The transports to listen on besides gRPC: a mask of leat_transports_parse. */
     uint32_t transports;

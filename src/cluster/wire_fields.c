@@ -81,12 +81,12 @@ leat_status leat_put_fields(leat_strbuf *b, const char *method, const void *mess
 
 void leat_put_message(leat_strbuf *b, int field, const void *message)
 {
-    leat_strbuf bytes = {0};
-    leat_status s = leat_proto_pack(message, &bytes);
-    assert(!s);
-    leat_status_free(s);
-    leat_put_bytes(b, field, leat_strbuf_text(&bytes), bytes.n);
-    leat_strbuf_release(&bytes);
+    enum { NUMBERS_MAX = 256 }; /* bytes of a message that holds only a few numbers */
+    uint8_t bytes[NUMBERS_MAX];
+    size_t n = protobuf_c_message_get_packed_size(message);
+    assert(n <= NUMBERS_MAX);
+    protobuf_c_message_pack(message, bytes);
+    leat_put_bytes(b, field, bytes, n);
 }
 
 /* ---- Reading ---- */

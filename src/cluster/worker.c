@@ -91,9 +91,9 @@ const char *leat_worker_task(const leat_worker *w)
     return w->task;
 }
 
-int64_t leat_worker_incarnation(const leat_worker *w)
+uint64_t leat_worker_incarnation(const leat_worker *w)
 {
-    return (int64_t)w->devices.v[0]->incarnation;
+    return w->devices.v[0]->incarnation;
 }
 
 leat_device *const *leat_worker_devices(const leat_worker *w, int *n_out)
@@ -299,9 +299,29 @@ Leat__DeviceAttributes *leat_device_to_proto(const leat_device *d)
     return p;
 }
 
+/* Adds the handles of sessions that the master of this process has closed, or never had. */
+static void add_closed(leat_worker *w, const Leat__GetStatusRequest *q, Leat__GetStatusResponse *r)
+{
+    r->leat_closed = leat_new_array(char *, q->n_leat_session + 1);
+    pthread_mutex_lock(&w->lock);
+    for (size_t i = 0; i < q->n_leat_session; i++) {
+        const leat_worker_session *s = leat_map_get(&w->sessions, q->leat_session[i]);
+        if (!s || !s->own)
+            r->leat_closed[r->n_leat_closed++] = q->leat_session[i];
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
 static void get_status(leat_worker *w, leat_server_call *a, const leat_incoming *in)
 {
+    Leat__GetStatusRequest *q = NULL;
     Leat__GetStatusResponse r = LEAT__GET_STATUS_RESPONSE__INIT;
+    leat_status s = LEAT_REQUEST(get_status_request, in, &q);
+    if (s) {
+        leat_reply_message(a, s, NULL);
+        return;
+    }
+    add_closed(w, q, &r);
     r.device_attributes = leat_new_array(Leat__DeviceAttributes *, w->devices.n);
     for (int i = 0; i < w->devices.n; i++)
         r.device_attributes[r.n_device_attributes++] = leat_device_to_proto(w->devices.v[i]);
@@ -312,14 +332,16 @@ static void get_status(leat_worker *w, leat_server_call *a, const leat_incoming 
     for (int i = 0; i < w->devices.n; i++)
         leat_proto_free(r.device_attributes[i]);
     free(r.device_attributes);
+    free(r.leat_closed);
+    leat_proto_free(q);
 }
 
 static void create_session(leat_worker *w, leat_server_call *a, const leat_incoming *in)
 {
     Leat__CreateWorkerSessionRequest *q = NULL;
     leat_status s = LEAT_REQUEST(create_worker_session_request, in, &q);
-    if (!s && q->leat)
-        s = leat_peers_admit(w->peers, q->leat);
+    if (!s && q->leat_cluster)
+        s = leat_peers_admit(w->peers, q);
     if (!s) {
         const leat_worker_session_options o = {.isolate = q->isolate_session_state,
                                                .master_task = q->master_task,
@@ -413,6 +435,7 @@ static void send_tensors(leat_worker *w, leat_server_call *a, const leat_incomin
 static const struct {
     const char *method;
     void (*serve)(leat_worker *w, leat_server_call *a, const leat_incoming *in);
+    bool may_block;
 } methods[] = {
     {LEAT_METHOD_RUN_GRAPH, leat_worker_run_graph},
     {LEAT_METHOD_RECV_TENSORS, recv_tensors},
@@ -420,14 +443,22 @@ static const struct {
     {LEAT_METHOD_RECV_TENSOR, recv_tensor},
     {LEAT_METHOD_CLEANUP_GRAPH, cleanup_graph},
     {LEAT_METHOD_GET_STATUS, get_status},
-    {LEAT_METHOD_CREATE_WORKER_SESSION, create_session},
-    {LEAT_METHOD_DELETE_WORKER_SESSION, delete_session},
-    {LEAT_METHOD_REGISTER_GRAPH, register_graph},
+    {LEAT_METHOD_CREATE_WORKER_SESSION, create_session, .may_block = true},
+    {LEAT_METHOD_DELETE_WORKER_SESSION, delete_session, .may_block = true},
+    {LEAT_METHOD_REGISTER_GRAPH, register_graph, .may_block = true},
     {LEAT_METHOD_DEREGISTER_GRAPH, deregister_graph},
-    {LEAT_METHOD_CLEANUP_ALL, cleanup_all},
+    {LEAT_METHOD_CLEANUP_ALL, cleanup_all, .may_block = true},
     {LEAT_METHOD_LOGGING, logging},
     {LEAT_METHOD_TRACING, tracing},
 };
+
+bool leat_worker_may_block(const char *method)
+{
+    for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++)
+        if (strcmp(method, methods[i].method) == 0)
+            return methods[i].may_block;
+    return false;
+}
 
 bool leat_worker_serve(leat_worker *w, leat_server_call *a, const char *method,
                        const leat_incoming *in)

@@ -22,7 +22,7 @@ bool leat_worker_idle(leat_worker *w); /* True if no step is under way. */
 void leat_worker_free(leat_worker *w);
 const char *leat_worker_task(const leat_worker *w); /* "/job:ps/replica:0/task:0" */
 /* The incarnation of the first device: another one each time the process is started. */
-int64_t leat_worker_incarnation(const leat_worker *w);
+uint64_t leat_worker_incarnation(const leat_worker *w);
 leat_device *const *leat_worker_devices(const leat_worker *w, int *n_out);
 leat_exchanges *leat_worker_exchanges(leat_worker *w);
 int leat_worker_graphs(leat_worker *w);   /* The number of graphs that are registered now. */
@@ -61,8 +61,9 @@ void leat_worker_session_close(leat_worker *w, const char *handle);
 
 /* worker_idle.c: closes the sessions of masters that have gone: those that had no call for idle_ns,
  * whose masters' connections, to be looked for in `open`, are closed, and whose masters, if they
- * are known, do not reply to GetStatus with the same incarnation. May wait for seconds for these
- * replies; the cancellation ends the wait. */
+ * are known, do not reply to GetStatus with the same incarnation. Also closes the sessions that
+ * Leat's masters reply to have closed: their DeleteWorkerSession was lost. May wait for seconds for
+ * these replies; the cancellation ends the wait. */
 void leat_worker_expire(leat_worker *w, const leat_connections *open, int64_t idle_ns,
                         leat_cancellation *cancellation);
 /* worker_run.c: fails the RunGraph calls that are under way for longer than limit_ns. */
@@ -72,6 +73,9 @@ void leat_worker_end_old_runs(leat_worker *w, int64_t limit_ns);
  * after the return. */
 bool leat_worker_serve(leat_worker *w, leat_server_call *a, const char *method,
                        const leat_incoming *in);
+
+/* True for the methods that wait for other tasks, compile a graph, or free much. */
+bool leat_worker_may_block(const char *method);
 
 /* reply.c: replies to the call with m, a message of protobuf-c; NULL is an empty message. Takes
  * status, borrows m. */

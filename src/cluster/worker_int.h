@@ -17,6 +17,7 @@ struct leat_worker_session {
     char *master_task;
     uint64_t master_incarnation;
     leat_usage usage;
+    int64_t asked_ns;      /* When the master was last asked for its sessions; for worker_idle.c. */
     uint64_t number;       /* Different for all sessions of the process; marks their exchanges. */
     bool closed;           /* Guarded by the worker's lock. */
     leat_device **devices; /* The worker's devices, with the resources that this session sees. */

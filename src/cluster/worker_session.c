@@ -59,6 +59,7 @@ leat_status leat_worker_session_open(leat_worker *w, const char *handle,
     leat_usage_init(&s->usage);
     leat_usage_begin(&s->usage, o->peer);
     leat_usage_end(&s->usage);
+    s->asked_ns = leat_now_ns();
     s->n_devices = w->devices.n;
     s->devices = leat_new_array(leat_device *, s->n_devices);
     for (int i = 0; i < s->n_devices; i++)

@@ -22,6 +22,7 @@
     X(MOVING_AVERAGE, "moving average", "freed")                                                   \
     X(DEVICE_SETTER, "device setter", "freed")                                                     \
     X(SAVER, "saver", "freed")                                                                     \
+    X(SAVED_MODEL, "saved model", "closed")                                                        \
     X(COORDINATOR, "coordinator", "freed")                                                         \
     X(MONITORED, "monitored session", "closed")                                                    \
     X(SUPERVISOR, "supervisor", "closed")                                                          \
@@ -29,7 +30,10 @@
     X(RECORD_READER, "record reader", "freed")                                                     \
     X(RECORD_WRITER, "record writer", "closed")                                                    \
     X(CHECKPOINT, "checkpoint", "freed")                                                           \
+    X(EXAMPLE, "example", "freed")                                                                 \
     X(EVENT_READER, "event reader", "freed")                                                       \
+    X(DATASET, "dataset", "freed")                                                                 \
+    X(DATA_ITERATOR, "data iterator", "closed")                                                    \
     X(MNIST, "MNIST data", "closed")                                                               \
     X(CLUSTER, "cluster", "freed")                                                                 \
     X(SERVER, "server", "freed")                                                                   \

@@ -56,30 +56,43 @@ static void join(leat_pool *p, bool all)
     }
 }
 
-void leat_pool_submit_blocking(leat_pool *p, void (*fn)(void *arg), void *arg)
+/* Starts a thread, which waits for blocking_lock, held here. */
+static int start(leat_pool *p)
 {
-    job j = {fn, arg};
-    atomic_fetch_add_explicit(&p->unfinished, 1, memory_order_relaxed);
+    blocking_thread *t = leat_new(blocking_thread);
+    t->pool = p;
+    int e = leat_thread_start(&t->thread, blocking_main, t);
+    if (e) {
+        free(t);
+        return e;
+    }
+    t->next = p->blocking_threads;
+    p->blocking_threads = t;
+    return 0;
+}
+
+/* Whether there is an idle thread for one job more. blocking_lock is held. */
+static bool any_idle(const leat_pool *p)
+{
+    return (size_t)p->blocking_idle > p->blocking_jobs.n;
+}
+
+int leat_pool_submit_blocking(leat_pool *p, void (*fn)(void *arg), void *arg)
+{
+    int e = 0;
     pthread_mutex_lock(&p->blocking_lock);
-    leat_job_push(&p->blocking_jobs, j);
-    bool here = false;
-    if ((size_t)p->blocking_idle >= p->blocking_jobs.n) {
-        pthread_cond_signal(&p->blocking_cond);
-    } else {
+    if (!any_idle(p))
         join(p, false);
-        blocking_thread *t = leat_new(blocking_thread);
-        t->pool = p;
-        if (leat_thread_start(&t->thread, blocking_main, t) == 0) {
-            t->next = p->blocking_threads;
-            p->blocking_threads = t;
-        } else { /* No thread could be started: an existing one, or the caller, runs the job. */
-            free(t);
-            here = !p->blocking_threads && leat_job_pop_oldest(&p->blocking_jobs, &j);
-        }
+    if (any_idle(p))
+        pthread_cond_signal(&p->blocking_cond);
+    else
+        e = start(p);
+    if (!e) {
+        atomic_fetch_add_explicit(&p->unfinished, 1, memory_order_relaxed);
+        leat_job_push(&p->blocking_jobs, (job){fn, arg});
     }
     pthread_mutex_unlock(&p->blocking_lock);
-    if (here)
-        leat_pool_job_run(p, j);
+    return e;
 }
 
 void leat_pool_blocking_stop(leat_pool *p)

@@ -119,3 +119,15 @@ char *leat_strbuf_take(leat_strbuf *b)
     *b = (leat_strbuf){.checked = b->checked};
     return s;
 }
+
+void leat_strbuf_add_shown(leat_strbuf *b, const void *bytes, size_t n)
+{
+    enum { MOST = 200 };
+    const unsigned char *p = bytes;
+    for (size_t i = 0; i < n && i < MOST; i++)
+        if (p[i] < 32 || p[i] > 126 || p[i] == '\\' || p[i] == '\'' || p[i] == '"')
+            leat_strbuf_printf(b, "\\%03o", p[i]);
+        else
+            leat_strbuf_putc(b, (char)p[i]);
+    leat_strbuf_puts(b, n > MOST ? "..." : "");
+}

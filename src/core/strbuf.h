@@ -35,5 +35,8 @@ const char *leat_strbuf_text(const leat_strbuf *b);
 /* RESOURCE_EXHAUSTED, with the size, if something was left out since the last clear. */
 leat_status leat_strbuf_check(const leat_strbuf *b) LEAT_MUST_CHECK;
 char *leat_strbuf_take(leat_strbuf *b); /* gives the bytes, to be freed by free(); b is empty */
+/* Adds the first 200 bytes for a message: \ooo for those that cannot be printed, "..." if there are
+ * more. */
+void leat_strbuf_add_shown(leat_strbuf *b, const void *bytes, size_t n);
 
 #endif

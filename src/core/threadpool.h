@@ -26,8 +26,9 @@ int leat_pool_size(const leat_pool *p);
 /* Runs fn(arg) on some worker. Jobs run in no particular order. */
 void leat_pool_submit(leat_pool *p, void (*fn)(void *arg), void *arg);
 /* The same as leat_pool_submit, for jobs that may block: they have threads of their own, and the
- * pool adds one when none is free. */
-void leat_pool_submit_blocking(leat_pool *p, void (*fn)(void *arg), void *arg);
+ * pool adds one when none is free. Gives 0; or, if no thread can be started, its errno (thread.h),
+ * and the job does not run. */
+int leat_pool_submit_blocking(leat_pool *p, void (*fn)(void *arg), void *arg);
 /* Calls fn(arg, begin, end) for pieces that cover [0, n) once. unit_ns is the estimated cost of one
  * unit in nanoseconds. Short loops run in the caller. p may be NULL: all runs in the caller. */
 void leat_pool_for(leat_pool *p, int64_t n, double unit_ns,

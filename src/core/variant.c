@@ -1,4 +1,4 @@
-/* variant.c -- variants that hold one number. Their objects are counted and never change. */
+/* variant.c -- see variant.h. The objects are counted and never change. */
 #include "core/variant.h"
 
 #include <stdatomic.h>
@@ -94,4 +94,63 @@ bool leat_number_variant_add(const leat_variant *a, const leat_variant *b, leat_
     else
         sum->v.b = x->v.b || y->v.b;
     return true;
+}
+
+/* ---- Positions of iterators ---- */
+
+typedef struct position {
+    atomic_int refs;
+    size_t n;
+    char bytes[];
+} position;
+
+static void position_ref(void *object)
+{
+    atomic_fetch_add_explicit(&((position *)object)->refs, 1, memory_order_relaxed);
+}
+
+static void position_unref(void *object)
+{
+    if (atomic_fetch_sub_explicit(&((position *)object)->refs, 1, memory_order_acq_rel) == 1)
+        free(object);
+}
+
+static const leat_variant_type position_type = {"tensorflow::Iterator", position_ref,
+                                                position_unref};
+
+bool leat_position_variant(const void *bytes, size_t n, leat_variant *out)
+{
+    position *p = malloc(sizeof(position) + n);
+    if (!p)
+        return false;
+    atomic_init(&p->refs, 1);
+    p->n = n;
+    if (n)
+        memcpy(p->bytes, bytes, n);
+    *out = (leat_variant){&position_type, p};
+    return true;
+}
+
+const void *leat_position_variant_bytes(const leat_variant *v, size_t *n_out)
+{
+    if (v->type != &position_type)
+        return NULL;
+    const position *p = v->object;
+    *n_out = p->n;
+    return p->bytes;
+}
+
+/* ---- All of them ---- */
+
+bool leat_variant_decode(const char *type_name, const void *bytes, size_t n, leat_variant *out)
+{
+    if (strcmp(type_name, position_type.name) != 0)
+        return leat_number_variant(type_name, bytes, n, out);
+    return leat_position_variant(bytes, n, out);
+}
+
+const void *leat_variant_encode(const leat_variant *v, size_t *n_out)
+{
+    const void *bytes = leat_number_variant_bytes(v, n_out);
+    return bytes ? bytes : leat_position_variant_bytes(v, n_out);
 }

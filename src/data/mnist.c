@@ -14,10 +14,16 @@
 #include "core/buffer.h"
 #include "core/object.h"
 #include "core/strbuf.h"
+#include "data/preparer.h"
 #include "data/digits.h"
 #include "data/random.h"
 
 enum { PIXELS = 784, CLASSES = 10, KEPT = 4, AHEAD = 3 };
+
+/* Tensors of a batch: floats (n, 784) and (n, 10). */
+typedef struct batch {
+    leat_tensor *images, *labels;
+} batch;
 
 typedef struct digit_set {
     leat_tensor *images, *labels; /* uint8 (n, 28, 28) and (n) */
@@ -25,6 +31,11 @@ typedef struct digit_set {
     int32_t *order;               /* a permutation; NULL until the first batch */
     /* Tensors of earlier batches are used again when the caller has freed them. */
     leat_tensor *kept_images[KEPT], *kept_labels[KEPT];
+    /* The thread fills `coming` from `next` on, while the caller uses the batch before it. Until
+     * it has been waited for, only the thread uses `coming`; `next` and `order` do not change. */
+    leat_preparer *ahead; /* NULL until two batches in a row have the same size */
+    batch coming;         /* NULLs: none */
+    int64_t last_size;    /* of the batch that was returned last */
 } digit_set;
 
 struct leat_mnist {
@@ -144,6 +155,21 @@ leat_status leat_mnist_open(const char *data_dir, uint64_t seed, leat_mnist **mn
     return NULL;
 }
 
+static void batch_unref(batch *b)
+{
+    leat_tensor_unref(b->images);
+    leat_tensor_unref(b->labels);
+    *b = (batch){0};
+}
+
+static void drop_coming(digit_set *d)
+{
+    if (!d->coming.images)
+        return;
+    leat_preparer_wait(d->ahead);
+    batch_unref(&d->coming);
+}
+
 void leat_mnist_close(leat_mnist *m)
 {
     if (!m)
@@ -152,6 +178,8 @@ void leat_mnist_close(leat_mnist *m)
         return;
     for (int i = 0; i < 2; i++) {
         digit_set *d = &m->sets[i];
+        drop_coming(d);
+        leat_preparer_free(d->ahead);
         leat_tensor_unref(d->images);
         leat_tensor_unref(d->labels);
         for (int k = 0; k < KEPT; k++) {
@@ -252,29 +280,80 @@ static leat_status batch_tensor(leat_tensor **kept, int64_t n, int64_t width, le
     return NULL;
 }
 
+static leat_status batch_new(digit_set *d, int64_t n, batch *out)
+{
+    batch b = {0};
+    leat_status s = batch_tensor(d->kept_images, n, PIXELS, &b.images);
+    if (!s)
+        s = batch_tensor(d->kept_labels, n, CLASSES, &b.labels);
+    if (s)
+        batch_unref(&b);
+    *out = b;
+    return s;
+}
+
+/* Fills rows [begin, end) of a batch from order[next] on, as far as the order goes. Returns the
+ * first row that was not filled. */
+static int64_t fill(const digit_set *d, int64_t next, const batch *b, int64_t begin, int64_t end)
+{
+    for (; begin < end && next < d->n; begin++, next++) {
+        if (next + AHEAD < d->n)
+            announce(d, d->order[next + AHEAD]);
+        deal(d, d->order[next], (float *)b->images->data + begin * PIXELS,
+             (float *)b->labels->data + begin * CLASSES);
+    }
+    return begin;
+}
+
+static void fill_coming(void *set)
+{
+    const digit_set *d = set;
+    fill(d, d->next, &d->coming, 0, d->coming.images->shape.dim[0]);
+}
+
+/* Lets the thread prepare the next batch, if it is likely to have n rows and to come from the
+ * present order. Where that fails, the next call prepares its batch itself. */
+static void prepare_coming(digit_set *d, int64_t n)
+{
+    const bool again = n == d->last_size;
+    d->last_size = n;
+    if (!again || d->next + n > d->n)
+        return;
+    if (!d->ahead && !(d->ahead = leat_preparer_new(fill_coming, d)))
+        return;
+    leat_status s = batch_new(d, n, &d->coming);
+    if (s)
+        leat_status_free(s);
+    else
+        leat_preparer_begin(d->ahead);
+}
+
 leat_status leat_mnist_next_batch(leat_mnist *m, leat_mnist_set set, int64_t n,
                                   leat_tensor **images_out, leat_tensor **labels_out)
 {
     LEAT_CHECK(MNIST, m);
     digit_set *d = &m->sets[set == LEAT_MNIST_TEST];
-    leat_tensor *images, *labels;
     LEAT_REQUIRE(n > 0, INVALID_ARGUMENT, "a batch of %lld examples", (long long)n);
-    LEAT_TRY(batch_tensor(d->kept_images, n, PIXELS, &images));
-    leat_status s = batch_tensor(d->kept_labels, n, CLASSES, &labels);
-    if (s) {
-        leat_tensor_unref(images);
-        return s;
+    batch b;
+    if (d->coming.images && d->coming.images->shape.dim[0] == n) {
+        leat_preparer_wait(d->ahead);
+        b = d->coming;
+        d->coming = (batch){0};
+        d->next += n;
+    } else {
+        drop_coming(d);
+        LEAT_TRY(batch_new(d, n, &b));
+        for (int64_t i = 0; i < n;) {
+            if (!d->order || d->next == d->n)
+                shuffle(m, d);
+            const int64_t filled = fill(d, d->next, &b, i, n);
+            d->next += filled - i;
+            i = filled;
+        }
     }
-    for (int64_t i = 0; i < n; i++) {
-        if (!d->order || d->next == d->n)
-            shuffle(m, d);
-        if (d->next + AHEAD < d->n)
-            announce(d, d->order[d->next + AHEAD]);
-        deal(d, d->order[d->next++], (float *)images->data + i * PIXELS,
-             (float *)labels->data + i * CLASSES);
-    }
-    *images_out = images;
-    *labels_out = labels;
+    prepare_coming(d, n);
+    *images_out = b.images;
+    *labels_out = b.labels;
     return NULL;
 }
 

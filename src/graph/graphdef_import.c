@@ -160,14 +160,45 @@ static leat_status gather_inputs(importer *im, int node, leat_out *in, leat_node
  * results; of the others only the default value is accepted. */
 static bool is_of_later_version(const char *op, const leat_attr *a)
 {
-    static const char *const hints[] = {"grad_a",          "grad_b",     "grad_x",        "grad_y",
-                                        "allowed_devices", "debug_name", "validate_shape"};
+    static const char *const hints[] = {"grad_a",
+                                        "grad_b",
+                                        "grad_x",
+                                        "grad_y",
+                                        "allowed_devices",
+                                        "debug_name",
+                                        "validate_shape",
+                                        "metadata",
+                                        "cardinality_options",
+                                        "is_files",
+                                        "replicate_on_split",
+                                        "sparse_gradient",
+                                        "ram_budget",
+                                        "buffer_size_min",
+                                        "use_default_device",
+                                        "force_synchronous",
+                                        "log_warning",
+                                        "external_state_policy"};
     static const leat_attr defaults[] = {
         {.name = "multiply_linear_by_lr", .kind = LEAT_ARG_BOOL},
         {.name = "allow_missing_files", .kind = LEAT_ARG_BOOL},
-        {.name = "bad_indices_policy", .kind = LEAT_ARG_STRING},
+        {.name = "resize_if_index_out_of_bounds", .kind = LEAT_ARG_BOOL},
+        {.name = "stop_on_empty_dataset", .kind = LEAT_ARG_BOOL},
+        {.name = "narrow_range", .kind = LEAT_ARG_BOOL},
+        {.name = "perturb_singular", .kind = LEAT_ARG_BOOL},
+        {.name = "bad_indices_policy", .kind = LEAT_ARG_STRING, .s = ""},
+        {.name = "explicit_paddings", .kind = LEAT_ARG_INTS},
+        {.name = "exponential_avg_factor", .kind = LEAT_ARG_FLOAT, .f = 1},
+        {.name = "offset", .kind = LEAT_ARG_INT},
+        {.name = "axis", .kind = LEAT_ARG_INT, .i = -1},
+        {.name = "blank_index", .kind = LEAT_ARG_INT, .i = -1},
+        {.name = "auto_shard_policy", .kind = LEAT_ARG_INT},
         {.name = "Tk", .kind = LEAT_ARG_TYPE, .i = LEAT_INT32},
         {.name = "index_type", .kind = LEAT_ARG_TYPE, .i = LEAT_INT32},
+        {.name = "Tsegmentids", .kind = LEAT_ARG_TYPE, .i = LEAT_INT32},
+        {.name = "shape_type", .kind = LEAT_ARG_TYPE, .i = LEAT_INT32},
+        {.name = "Tshape", .kind = LEAT_ARG_TYPE, .i = LEAT_INT32},
+        {.name = "Treal", .kind = LEAT_ARG_TYPE, .i = LEAT_FLOAT},
+        {.name = "Tcomplex", .kind = LEAT_ARG_TYPE, .i = LEAT_COMPLEX64},
     };
     const leat_op_info *info = leat_op_find(op);
     if (!info || leat_op_attr_index(info, a->name) >= 0)
@@ -177,8 +208,8 @@ static bool is_of_later_version(const char *op, const leat_attr *a)
             return true;
     for (size_t i = 0; i < sizeof(defaults) / sizeof(*defaults); i++)
         if (strcmp(a->name, defaults[i].name) == 0)
-            return a->kind == defaults[i].kind &&
-                   (a->kind == LEAT_ARG_STRING ? !a->n : a->i == defaults[i].i);
+            /* A list without items has no kind in a message. */
+            return defaults[i].kind == LEAT_ARG_INTS ? a->n == 0 : leat_attr_equal(a, &defaults[i]);
     return false;
 }
 

@@ -6,6 +6,8 @@
 #include "core/arena.h"
 #include "graph/graph_int.h"
 #include "graph/op_info.h"
+#include "proto/tensor_codec.h"
+#include "proto/text.h"
 
 #define NUMBER_TYPES                                                                               \
     (LEAT_TYPES_REAL | LEAT_TYPES_COMPLEX | LEAT_T(QINT8) | LEAT_T(QUINT8) | LEAT_T(QINT32))
@@ -161,6 +163,23 @@ static leat_status shape_default(parser *s, leat_attr *v)
     return eat(s, "}") ? NULL : bad(s, "missing }");
 }
 
+/* A tensor's default is a TensorProto in text form, with its braces. */
+static leat_status tensor_default(parser *s, leat_attr *v)
+{
+    const char *begin = s->p;
+    int depth = 0;
+    do {
+        depth += (*s->p == '{') - (*s->p == '}');
+        if (!*s->p++)
+            return bad(s, "a tensor's default is a TensorProto in braces");
+    } while (depth);
+    Leat__TensorProto *p = NULL;
+    LEAT_TRY(LEAT_FROM_TEXT(tensor_proto, begin + 1, (size_t)(s->p - begin - 2), &p));
+    leat_status bad_tensor = leat_tensor_from_proto(p, &v->tensor);
+    leat_proto_free(p);
+    return bad_tensor;
+}
+
 /* Parses lists of ints, bools, floats, types and strings after the opening bracket. */
 static leat_status list_default(parser *s, leat_attr *v)
 {
@@ -233,6 +252,8 @@ static leat_status attr_default(parser *s, leat_attr_info *a)
         return NULL;
     case LEAT_ARG_SHAPE:
         return shape_default(s, v);
+    case LEAT_ARG_TENSOR:
+        return tensor_default(s, v);
     default:
         return eat(s, "[") ? list_default(s, v) : bad(s, "a list begins with [");
     }

@@ -1,4 +1,4 @@
-/* bundle_int.h -- internals of a bundle that is being read; for bundle_read.c and bundle_load.c. */
+/* bundle_int.h -- internals of bundles, for the files that implement them. */
 #ifndef LEAT_IO_BUNDLE_INT_H
 #define LEAT_IO_BUNDLE_INT_H
 
@@ -21,6 +21,12 @@ struct leat_bundle {
     pthread_mutex_t lock;
     leat_shard *shards;
 };
+
+/* bundle_variant.c: adds n variants to out, and to *crc; reads n variants. */
+leat_status leat_bundle_put_variants(const leat_variant *v, int64_t n, leat_strbuf *out,
+                                     uint32_t *crc) LEAT_MUST_CHECK;
+leat_status leat_bundle_get_variants(const unsigned char *p, const unsigned char *end, int64_t n,
+                                     leat_variant *v, uint32_t *crc) LEAT_MUST_CHECK;
 
 /* Checks that the part lies within its file. */
 leat_status leat_shard_check(leat_bundle *b, const leat_bundle_part *part) LEAT_MUST_CHECK;

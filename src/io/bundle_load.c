@@ -99,17 +99,20 @@ static leat_status set_strings(leat_string *v, int64_t count, const unsigned cha
     return NULL;
 }
 
-static leat_status read_strings(leat_file *f, const leat_bundle_part *part, leat_string *v,
-                                uint32_t *crc)
+/* Strings or variants. */
+static leat_status read_managed(leat_file *f, leat_dtype dtype, const leat_bundle_part *part,
+                                void *v, uint32_t *crc)
 {
     if (part->size == 0)
         return NULL;
     unsigned char *bytes = malloc((size_t)part->size);
-    LEAT_REQUIRE(bytes, RESOURCE_EXHAUSTED, "No memory for strings of %lld bytes",
-                 (long long)part->size);
+    LEAT_REQUIRE(bytes, RESOURCE_EXHAUSTED, "No memory for %lld bytes", (long long)part->size);
     leat_status s = leat_file_read_at(f, bytes, (size_t)part->size, part->offset);
     if (!s)
-        s = set_strings(v, leat_shape_count(&part->shape), bytes, bytes + part->size, crc);
+        s = dtype == LEAT_STRING
+                ? set_strings(v, leat_shape_count(&part->shape), bytes, bytes + part->size, crc)
+                : leat_bundle_get_variants(bytes, bytes + part->size,
+                                           leat_shape_count(&part->shape), v, crc);
     free(bytes);
     return s;
 }
@@ -127,8 +130,8 @@ static leat_status read_from(leat_file *f, leat_dtype dtype, const leat_bundle_p
     uint32_t crc = 0;
     LEAT_REQUIRE(holds(f, part), DATA_LOSS, "%s; is shorter than its index says",
                  leat_file_path(f));
-    if (dtype == LEAT_STRING)
-        LEAT_TRY(read_strings(f, part, data, &crc));
+    if (leat_dtype_managed(dtype))
+        LEAT_TRY(read_managed(f, dtype, part, data, &crc));
     else
         LEAT_TRY(read_plain(f, data, part->size, part->offset, &crc));
     return crc == part->crc ? NULL : crc_error(part, crc);
@@ -160,7 +163,7 @@ static leat_status read_item(leat_bundle *b, leat_bundle_item *item)
     if (direct(item))
         return read_part(b, item->dtype, &item->parts[0], item->data);
     size_t n = (size_t)leat_shape_count(&item->shape);
-    if (item->dtype != LEAT_STRING && n) /* overlapping parts may leave a hole */
+    if (!leat_dtype_managed(item->dtype) && n) /* overlapping parts may leave a hole */
         memset(item->data, 0, n * leat_element_size(item->dtype));
     for (size_t i = 0; i < item->n_parts; i++) {
         leat_tensor *t;
@@ -214,7 +217,7 @@ static void run_with_threads(work *w)
 
 static bool in_tasks(leat_bundle *b, const leat_bundle_item *item)
 {
-    return direct(item) && item->dtype != LEAT_STRING &&
+    return direct(item) && !leat_dtype_managed(item->dtype) &&
            holds(b->shards[item->parts[0].shard].file, &item->parts[0]);
 }
 

@@ -170,11 +170,10 @@ static leat_status place(leat_bundle *b, const Leat__BundleEntryProto *e, const 
                          const leat_shape *shape, leat_bundle_part *out)
 {
     int64_t count = leat_shape_count(shape), want;
-    LEAT_REQUIRE(e->dtype != LEAT__DATA_TYPE__DT_RESOURCE &&
-                     e->dtype != LEAT__DATA_TYPE__DT_VARIANT,
-                 UNIMPLEMENTED, "Restoring data type %s not yet supported: %.*s",
+    LEAT_REQUIRE(e->dtype != LEAT__DATA_TYPE__DT_RESOURCE, UNIMPLEMENTED,
+                 "Restoring data type %s not yet supported: %.*s",
                  leat_dtype_name((leat_dtype)e->dtype), (int)n, key);
-    if (e->dtype == LEAT__DATA_TYPE__DT_STRING) {
+    if (e->dtype == LEAT__DATA_TYPE__DT_STRING || e->dtype == LEAT__DATA_TYPE__DT_VARIANT) {
         LEAT_REQUIRE(
             e->size >= count, DATA_LOSS,
             "Invalid size in bundle entry: key %.*s; stored size %lld; expected size is at "

@@ -8,7 +8,7 @@
 #include "core/buffer.h"
 #include "core/element.h"
 #include "core/map.h"
-#include "io/bundle.h"
+#include "io/bundle_int.h"
 #include "io/coding.h"
 #include "io/crc32c.h"
 #include "io/file.h"
@@ -110,18 +110,36 @@ static leat_status write_strings(leat_new_file *f, const leat_string *v, int64_t
     return s;
 }
 
+/* Takes the bytes. */
+static leat_status write_variants(leat_new_file *f, leat_strbuf *bytes)
+{
+    leat_status s = bytes->n ? leat_new_file_write(f, bytes->s, bytes->n) : NULL;
+    leat_strbuf_release(bytes);
+    return s;
+}
+
 leat_status leat_bundle_add(leat_bundle_writer *w, const char *key, size_t n, const leat_tensor *t)
 {
     LEAT_REQUIRE(n > 0, INVALID_ARGUMENT, "A tensor without a name cannot be saved");
     LEAT_REQUIRE(!find(w, key, n), INVALID_ARGUMENT, "Adding duplicate key: %.*s", (int)n, key);
-    LEAT_REQUIRE(t->dtype != LEAT_RESOURCE && t->dtype != LEAT_VARIANT, UNIMPLEMENTED,
+    LEAT_REQUIRE(t->dtype != LEAT_RESOURCE, UNIMPLEMENTED,
                  "Saving data type %s not yet supported: %.*s", leat_dtype_name(t->dtype), (int)n,
                  key);
+    leat_strbuf variants = {.checked = true};
+    uint32_t crc = 0;
+    if (t->dtype == LEAT_VARIANT) {
+        leat_status s = leat_bundle_put_variants(t->data, t->count, &variants, &crc);
+        if (s) {
+            leat_strbuf_release(&variants);
+            return leat_status_prefix(s, "%.*s: ", (int)n, key);
+        }
+    }
     Leat__BundleEntryProto *e = add_entry(w, key, n, t->dtype, &t->shape);
     e->offset = leat_new_file_size(w->data);
-    uint32_t crc = 0;
     if (t->dtype == LEAT_STRING)
         LEAT_TRY(write_strings(w->data, t->data, t->count, &crc));
+    else if (t->dtype == LEAT_VARIANT)
+        LEAT_TRY(write_variants(w->data, &variants));
     else
         LEAT_TRY(write_plain(w->data, t->data, leat_tensor_bytes(t), &crc));
     e->size = leat_new_file_size(w->data) - e->offset;

@@ -1,11 +1,13 @@
 /* event_read.c -- event files for programs (io.h): messages as plain structs. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/alloc.h"
 #include "core/arg.h"
 #include "core/object.h"
 #include "core/strbuf.h"
 #include "io/event.h"
+#include "proto/tensor_codec.h"
 #include "proto/wire.h"
 
 struct leat_event_reader {
@@ -46,6 +48,22 @@ static const char *text_of(const char *s)
     return s ? s : "";
 }
 
+/* TensorFlow 2 writes a scalar as a tensor. */
+static bool is_scalar(const Leat__Summary__Value *v, float *out)
+{
+    const Leat__SummaryMetadata *m = v->metadata;
+    leat_tensor *t = NULL;
+    if (!m || !m->plugin_data || strcmp(text_of(m->plugin_data->plugin_name), "scalars") != 0)
+        return false;
+    leat_status s = leat_tensor_from_proto(v->tensor, &t);
+    const bool yes = !s && leat_tensor_count(t) == 1 && leat_tensor_dtype(t) == LEAT_FLOAT;
+    if (yes)
+        *out = (float)leat_tensor_at(t, 0);
+    leat_status_free(s);
+    leat_tensor_unref(t);
+    return yes;
+}
+
 static leat_summary_value value_of(const Leat__Summary__Value *v)
 {
     leat_summary_value x = {.tag = text_of(v->tag)};
@@ -62,15 +80,23 @@ static leat_summary_value value_of(const Leat__Summary__Value *v)
         x.max = v->histo->max;
         x.num = v->histo->num;
         x.sum = v->histo->sum;
+        x.limits = v->histo->bucket_limit;
+        x.counts = v->histo->bucket;
+        x.n_buckets =
+            (int)(v->histo->n_bucket < v->histo->n_bucket_limit ? v->histo->n_bucket
+                                                                : v->histo->n_bucket_limit);
         break;
     case LEAT__SUMMARY__VALUE__VALUE_IMAGE:
         x.kind = LEAT_SUMMARY_IMAGE;
+        x.height = v->image->height;
+        x.width = v->image->width;
+        x.channels = v->image->colorspace;
         break;
     case LEAT__SUMMARY__VALUE__VALUE_AUDIO:
         x.kind = LEAT_SUMMARY_AUDIO;
         break;
     case LEAT__SUMMARY__VALUE__VALUE_TENSOR:
-        x.kind = LEAT_SUMMARY_TENSOR;
+        x.kind = is_scalar(v, &x.scalar) ? LEAT_SUMMARY_SCALAR : LEAT_SUMMARY_TENSOR;
         break;
     default:
         break;

@@ -1,4 +1,4 @@
-/* record.h -- internal functions of records; for event files. */
+/* record.h -- internal functions of records; for event files and kernels. */
 #ifndef LEAT_IO_RECORD_H
 #define LEAT_IO_RECORD_H
 
@@ -10,5 +10,7 @@ leat_status leat_record_writer_create(const char *path, leat_record_form form,
 const char *leat_record_writer_path(const leat_record_writer *w);
 /* Reads from memory, which is borrowed, instead of a file; for tests. */
 leat_record_reader *leat_record_reader_over(const void *bytes, size_t n, leat_record_form form);
+/* Where the next record begins in the uncompressed data. */
+uint64_t leat_record_offset(const leat_record_reader *r);
 
 #endif

@@ -1,162 +1,74 @@
 /* record_read.c -- TFRecord files: length, its CRC, bytes, their CRC. A record is read piece by
- * piece, so that a wrong length does not allocate more memory than the file can fill. */
+ * piece, so that a wrong length does not allocate more memory than the file can fill. After an
+ * error the same record is read again by the next call: the file may have grown. */
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "core/alloc.h"
 #include "core/arg.h"
 #include "core/object.h"
-#include "core/strbuf.h"
 #include "io/coding.h"
 #include "io/crc32c.h"
-#include "io/file.h"
 #include "io/record.h"
+#include "io/stream.h"
 
-enum { BUFFER = 256 * 1024, HEADER = 12, FOOTER = 4 };
+enum { HEADER = 12, FOOTER = 4 };
 
 struct leat_record_reader {
     leat_object object;
-    leat_file *file;            /* set when reading from a file */
-    const unsigned char *bytes; /* set when reading from memory */
-    int64_t size, at; /* size of the stored bytes, and the position of the next to be read */
-    leat_record_form form;
+    leat_stream *stream;
     uint64_t offset; /* position of the next record in the uncompressed data */
+    bool failed;     /* the stream is not at that position */
     leat_strbuf record;
-    z_stream z;
-    bool z_open, z_end;              /* z_end: a gzip member has ended; another may follow */
-    unsigned char *buffer, *p, *end; /* stored bytes that were read but not decompressed */
 };
-
-/* Reads more stored bytes into the buffer; sets *more to false at the end. */
-static leat_status fill(leat_record_reader *r, bool *more)
-{
-    int64_t n = r->size - r->at < BUFFER ? r->size - r->at : BUFFER;
-    *more = n > 0;
-    if (n <= 0)
-        return NULL;
-    if (r->file)
-        LEAT_TRY(leat_file_read_at(r->file, r->buffer, (size_t)n, r->at));
-    else
-        memcpy(r->buffer, r->bytes + r->at, (size_t)n);
-    r->at += n;
-    r->p = r->buffer;
-    r->end = r->buffer + n;
-    return NULL;
-}
-
-static leat_status inflate_some(leat_record_reader *r, unsigned char *to, size_t n, size_t *got)
-{
-    if (r->z_end) { /* a file may consist of several members */
-        if (inflateReset(&r->z) != Z_OK)
-            return leat_error(INTERNAL, "inflate failed");
-        r->z_end = false;
-    }
-    r->z.next_in = r->p;
-    r->z.avail_in = (uInt)(r->end - r->p);
-    r->z.next_out = to;
-    r->z.avail_out = (uInt)n;
-    int rc = inflate(&r->z, Z_NO_FLUSH);
-    r->p = r->z.next_in;
-    *got = n - r->z.avail_out;
-    r->z_end = rc == Z_STREAM_END;
-    LEAT_REQUIRE(rc == Z_OK || rc == Z_STREAM_END || rc == Z_BUF_ERROR, DATA_LOSS,
-                 "inflate() failed with error %d: %s", rc, r->z.msg ? r->z.msg : "bad data");
-    return NULL;
-}
-
-/* Adds up to n bytes to the record; fewer at the end of the file. */
-static leat_status read_bytes(leat_record_reader *r, uint64_t n)
-{
-    while (n) {
-        if (r->p == r->end) {
-            bool more;
-            LEAT_TRY(fill(r, &more));
-            if (!more)
-                return NULL;
-        }
-        if (!r->z_open) {
-            size_t piece = (uint64_t)(r->end - r->p) < n ? (size_t)(r->end - r->p) : (size_t)n;
-            LEAT_TRY(leat_strbuf_reserve(&r->record, piece));
-            leat_strbuf_add(&r->record, r->p, piece);
-            r->p += piece;
-            n -= piece;
-            continue;
-        }
-        unsigned char out[16 * 1024];
-        size_t got = 0;
-        LEAT_TRY(inflate_some(r, out, n < sizeof(out) ? (size_t)n : sizeof(out), &got));
-        LEAT_TRY(leat_strbuf_reserve(&r->record, got));
-        leat_strbuf_add(&r->record, out, got);
-        n -= got;
-    }
-    return NULL;
-}
-
-static leat_status begin_inflate(leat_record_reader *r)
-{
-    int bits = r->form == LEAT_RECORD_ZLIB ? 15 : 15 + 16;
-    LEAT_REQUIRE(inflateInit2(&r->z, bits) == Z_OK, RESOURCE_EXHAUSTED, "No memory to inflate");
-    r->z_open = true;
-    return NULL;
-}
 
 /* A plain file begins with a length and its CRC; compressed ones with gzip's or zlib's magic
  * bytes. */
-static leat_status find_form(leat_record_reader *r)
+static leat_status find_form(leat_stream *s)
 {
-    bool more;
-    LEAT_TRY(fill(r, &more));
-    size_t n = (size_t)(r->end - r->p);
-    bool plain =
-        n < HEADER || leat_crc32c_unmask(leat_get_fixed32(r->p + 8)) == leat_crc32c(r->p, 8);
-    if (n >= 2 && !plain && r->p[0] == 0x1f && r->p[1] == 0x8b)
-        r->form = LEAT_RECORD_GZIP;
-    else if (n >= 2 && !plain && r->p[0] == 0x78)
-        r->form = LEAT_RECORD_ZLIB;
-    else
-        r->form = LEAT_RECORD_PLAIN;
-    return NULL;
+    const unsigned char *p;
+    size_t n;
+    LEAT_TRY(leat_stream_peek(s, &p, &n));
+    bool plain = n < HEADER || leat_crc32c_unmask(leat_get_fixed32(p + 8)) == leat_crc32c(p, 8);
+    leat_record_form form = LEAT_RECORD_PLAIN;
+    if (n >= 2 && !plain && p[0] == 0x1f && p[1] == 0x8b)
+        form = LEAT_RECORD_GZIP;
+    else if (n >= 2 && !plain && p[0] == 0x78)
+        form = LEAT_RECORD_ZLIB;
+    return leat_stream_set_form(s, form);
 }
 
-static leat_status begin(leat_record_reader *r)
+/* Takes the stream. */
+static leat_status reader_new(leat_stream *stream, leat_record_form form, leat_record_reader **out)
 {
-    r->buffer = r->p = r->end = leat_xmalloc(BUFFER);
-    if (r->form == LEAT_RECORD_AUTO)
-        LEAT_TRY(find_form(r));
-    return r->form == LEAT_RECORD_PLAIN ? NULL : begin_inflate(r);
+    leat_record_reader *r = leat_new_object(leat_record_reader, RECORD_READER);
+    r->stream = stream;
+    leat_status s = form == LEAT_RECORD_AUTO ? find_form(stream) : NULL;
+    if (s)
+        leat_record_reader_free(r);
+    else
+        *out = r;
+    return s;
 }
 
 leat_record_reader *leat_record_reader_over(const void *bytes, size_t n, leat_record_form form)
 {
-    leat_record_reader *r = leat_new_object(leat_record_reader, RECORD_READER);
-    r->bytes = bytes;
-    r->size = (int64_t)n;
-    r->form = form;
-    leat_status s = begin(r);
+    leat_stream *stream = NULL;
+    leat_record_reader *r = NULL;
+    leat_status s = leat_stream_over(bytes, n, form, &stream);
     if (!s)
-        return r;
+        s = reader_new(stream, form, &r);
     leat_status_free(s);
-    leat_record_reader_free(r);
-    return NULL;
+    return r;
 }
 
 leat_status leat_record_reader_open(const char *path, leat_record_form form,
                                     leat_record_reader **out)
 {
     LEAT_CHECK_ARG(path);
-    leat_file *f;
-    LEAT_TRY(leat_file_open(path, &f));
-    leat_record_reader *r = leat_new_object(leat_record_reader, RECORD_READER);
-    r->file = f;
-    r->size = leat_file_size(f);
-    r->form = form;
-    leat_status s = begin(r);
-    if (s)
-        leat_record_reader_free(r);
-    else
-        *out = r;
-    return s;
+    leat_stream *stream;
+    LEAT_TRY(leat_stream_open(path, form, &stream));
+    return reader_new(stream, form, out);
 }
 
 void leat_record_reader_free(leat_record_reader *r)
@@ -165,41 +77,65 @@ void leat_record_reader_free(leat_record_reader *r)
         return;
     if (!LEAT_USABLE(RECORD_READER, r))
         return;
-    if (r->z_open)
-        inflateEnd(&r->z);
-    leat_file_close(r->file);
+    leat_stream_close(r->stream);
     leat_strbuf_release(&r->record);
-    free(r->buffer);
     leat_object_free(&r->object);
+}
+
+uint64_t leat_record_offset(const leat_record_reader *r)
+{
+    return r->offset;
+}
+
+/* "truncated record at 24 in /tmp/x" */
+static leat_status damaged(const leat_record_reader *r, const char *what, uint64_t offset)
+{
+    const char *path = leat_stream_path(r->stream);
+    return leat_error(DATA_LOSS, "%s record at %llu%s%s", what, (unsigned long long)offset,
+                      path ? " in " : "", path ? path : "");
 }
 
 /* Reads n bytes and the CRC after them, and checks it; the record then has these n bytes. */
 static leat_status read_checked(leat_record_reader *r, uint64_t n, uint64_t offset)
 {
-    LEAT_REQUIRE(n <= (uint64_t)INT64_MAX - FOOTER, DATA_LOSS, "record size too large");
+    if (n > (uint64_t)INT64_MAX - FOOTER)
+        return leat_status_suffix(damaged(r, "corrupted", offset), ": record size too large");
     leat_strbuf_clear(&r->record);
-    LEAT_TRY(read_bytes(r, n + FOOTER));
+    LEAT_TRY(leat_stream_read(r->stream, n + FOOTER, &r->record));
     LEAT_REQUIRE(r->record.n > 0, OUT_OF_RANGE, "eof");
-    LEAT_REQUIRE(r->record.n == n + FOOTER, DATA_LOSS, "truncated record at %llu",
-                 (unsigned long long)offset);
-    LEAT_REQUIRE(leat_crc32c_unmask(leat_get_fixed32(r->record.s + n)) ==
-                     leat_crc32c(r->record.s, (size_t)n),
-                 DATA_LOSS, "corrupted record at %llu", (unsigned long long)offset);
+    if (r->record.n != n + FOOTER)
+        return damaged(r, "truncated", offset);
+    if (leat_crc32c_unmask(leat_get_fixed32(r->record.s + n)) !=
+        leat_crc32c(r->record.s, (size_t)n))
+        return damaged(r, "corrupted", offset);
     r->record.n = (size_t)n;
     r->record.s[n] = 0;
     return NULL;
 }
 
+static leat_status read_record(leat_record_reader *r, uint64_t *length_out)
+{
+    LEAT_TRY(read_checked(r, 8, r->offset));
+    *length_out = leat_get_fixed64(r->record.s);
+    leat_status s = read_checked(r, *length_out, r->offset + HEADER);
+    if (leat_status_code(s) == LEAT_OUT_OF_RANGE) {
+        leat_status_free(s);
+        s = damaged(r, "truncated", r->offset);
+    }
+    return s;
+}
+
 leat_status leat_record_next(leat_record_reader *r, const void **bytes, size_t *n)
 {
     LEAT_CHECK(RECORD_READER, r);
-    LEAT_TRY(read_checked(r, 8, r->offset));
-    uint64_t length = leat_get_fixed64(r->record.s);
-    leat_status s = read_checked(r, length, r->offset + HEADER);
-    if (leat_status_code(s) == LEAT_OUT_OF_RANGE) {
-        leat_status_free(s);
-        s = leat_error(DATA_LOSS, "truncated record at %llu", (unsigned long long)r->offset);
+    uint64_t length = 0, skipped;
+    if (r->failed) {
+        LEAT_TRY(leat_stream_rewind(r->stream));
+        LEAT_TRY(leat_stream_skip(r->stream, r->offset, &skipped));
+        r->failed = false;
     }
+    leat_status s = read_record(r, &length);
+    r->failed = s && leat_status_code(s) != LEAT_OUT_OF_RANGE;
     LEAT_TRY(s);
     r->offset += HEADER + length + FOOTER;
     *bytes = r->record.s;

@@ -2,11 +2,14 @@
  * variables of its own; they share memory and threads. */
 #include "runtime/device.h"
 
+#include <assert.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sysinfo.h>
 
+#include "kernels/dataset/list.h"
 #include "kernels/levels.h"
 
 static leat_status probe(int *most_out)
@@ -53,9 +56,29 @@ static leat_status open(leat_device *d)
     return NULL;
 }
 
+enum { MOST_LISTS = 256 };
+static const leat_kernel_def *lists[MOST_LISTS + 1]; /* NULL-ended */
+static pthread_once_t lists_once = PTHREAD_ONCE_INIT;
+
+static int add_lists(int n, const leat_kernel_def *const *from)
+{
+    while (*from && n < MOST_LISTS)
+        lists[n++] = *from++;
+    assert(!*from);
+    return n;
+}
+
+/* The kernels for this processor, and those that are compiled once. */
+static void join_lists(void)
+{
+    int n = add_lists(0, leat_cpu_kernel_lists());
+    add_lists(n, leat_dataset_kernel_lists);
+}
+
 static const leat_kernel_def *const *kernels(void)
 {
-    return leat_cpu_kernel_lists();
+    pthread_once(&lists_once, join_lists);
+    return lists;
 }
 
 const leat_device_kind leat_cpu_kind = {

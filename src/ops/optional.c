@@ -2,21 +2,7 @@
  * OptionalHasValue, OptionalGetValue. */
 #include <leat/ops.h>
 
-#include "ops/infer_util.h"
-
-static leat_status get_shape(leat_infer *c)
-{
-    int n;
-    leat_shape unused;
-    const leat_shape *shapes = leat_node_shapes(leat_infer_node(c), "output_shapes", &n);
-    LEAT_TRY(leat_infer_rank(c, 0, 0, &unused));
-    LEAT_REQUIRE(n == leat_infer_outputs(c), INVALID_ARGUMENT,
-                 "`output_shapes` must be the same length as `output_types` (%d vs. %d)", n,
-                 leat_infer_outputs(c));
-    for (int i = 0; i < n; i++)
-        leat_infer_out(c, i, shapes[i]);
-    return NULL;
-}
+#include "ops/dataset.h"
 
 const leat_op_def leat_ops_optional[] = {
     {.name = "OptionalFromValue",
@@ -38,7 +24,7 @@ const leat_op_def leat_ops_optional[] = {
      .inputs = "optional: variant",
      .outputs = "components: output_types",
      .attrs = "output_types: list(type) >= 1; output_shapes: list(shape) >= 1",
-     .shape = get_shape,
+     .shape = leat_data_elements_shape,
      .grad = leat_grad_missing},
     {0},
 };

@@ -26,12 +26,11 @@ typedef struct frame {
     leat_node *cond;
 } frame;
 
-/* The control loop of one frame on one device. */
-typedef struct control_loop {
-    int frame;
-    const char *device;
-    leat_node *merge;
-} control_loop;
+/* One frame on one device. */
+typedef struct place {
+    leat_node *merge; /* of the control loop; NULL if there is none */
+    bool goes_round;  /* A node of the graph itself runs in the frame's iterations there. */
+} place;
 
 typedef struct maker {
     leat_graph *graph;
@@ -40,8 +39,9 @@ typedef struct maker {
     int n_frames;
     leat_map by_name; /* "number of the parent;name" -> frame */
     int *leads_to;    /* by node id: the frame of its outputs */
-    control_loop *loops;
-    int n_loops, cap_loops, n_named;
+    leat_map places;  /* "number of the frame;device" -> place, in the graph's arena */
+    leat_strbuf key;  /* the last one that was looked for in places */
+    int n_named;
 } maker;
 
 bool leat_is_control_loop(const leat_node *n)
@@ -113,24 +113,26 @@ static leat_status start(maker *m, const char *device, leat_node **out)
     return s;
 }
 
-static leat_node *find_loop(const maker *m, int f, const char *device)
+/* Makes the place if there is none. */
+static place *place_of(maker *m, int f, const char *device)
 {
-    for (int i = 0; i < m->n_loops; i++)
-        if (m->loops[i].frame == f && strcmp(m->loops[i].device, device) == 0)
-            return m->loops[i].merge;
-    return NULL;
+    leat_strbuf_clear(&m->key);
+    leat_strbuf_printf(&m->key, "%d;%s", f, device);
+    place *p = leat_map_get_n(&m->places, m->key.s, m->key.n);
+    if (!p) {
+        p = leat_arena_new(&m->graph->arena, place);
+        leat_map_put_n(&m->places, m->key.s, m->key.n, p);
+    }
+    return p;
 }
 
-/* Whether a node of the graph itself runs in this frame's iterations on this device. */
-static bool goes_round(const maker *m, int f, const char *device)
+static void find_rounds(maker *m)
 {
     for (int i = 0; i < m->n_nodes; i++) {
         const leat_node *n = m->graph->nodes[i];
-        if (!n->dead && m->leads_to[i] == f && leat_is_next_iteration(n) &&
-            strcmp(n->device, device) == 0)
-            return true;
+        if (!n->dead && leat_is_next_iteration(n))
+            place_of(m, m->leads_to[i], n->device)->goes_round = true;
     }
-    return false;
 }
 
 static leat_status loop_for(maker *m, int f, const char *device, leat_node **merge_out);
@@ -139,8 +141,8 @@ static leat_status loop_for(maker *m, int f, const char *device, leat_node **mer
 static leat_status sender_goes_round(maker *m, int f, const char *device)
 {
     leat_node *merge;
-    return find_loop(m, f, device) || goes_round(m, f, device) ? NULL
-                                                               : loop_for(m, f, device, &merge);
+    const place *p = place_of(m, f, device);
+    return p->merge || p->goes_round ? NULL : loop_for(m, f, device, &merge);
 }
 
 static leat_status make_loop(maker *m, int f, const char *device, leat_node *from,
@@ -177,7 +179,8 @@ static leat_status loop_for(maker *m, int f, const char *device, leat_node **mer
 {
     int path[64], depth = 0;
     leat_node *from = NULL;
-    for (int at = f; at > 0 && !(from = find_loop(m, at, device)); at = m->frames[at].parent) {
+    for (int at = f; at > 0 && !(from = place_of(m, at, device)->merge);
+         at = m->frames[at].parent) {
         LEAT_REQUIRE(depth < 64, UNIMPLEMENTED, "Loops on several devices, nested too deep");
         path[depth++] = at;
     }
@@ -186,8 +189,7 @@ static leat_status loop_for(maker *m, int f, const char *device, leat_node **mer
     while (depth) {
         int at = path[--depth];
         LEAT_TRY(make_loop(m, at, device, from, &from));
-        leat_grow(m->loops, m->n_loops, m->cap_loops);
-        m->loops[m->n_loops++] = (control_loop){at, device, from};
+        place_of(m, at, device)->merge = from;
         if (strcmp(m->frames[at].cond->device, device) != 0)
             LEAT_TRY(sender_goes_round(m, at, m->frames[at].cond->device));
     }
@@ -200,6 +202,7 @@ static leat_status add_loops(maker *m)
     for (int i = 0; i < m->n_nodes; i++) {
         leat_node *to = m->graph->nodes[i];
         int n_edges = to->dead ? 0 : to->n_in + to->n_controls;
+        const leat_node *added = NULL; /* the Merge that was added last: that of all edges */
         for (int j = 0; j < n_edges; j++) {
             const leat_node *from = j < to->n_in ? to->in[j].node : to->controls[j - to->n_in];
             int f = m->leads_to[from->id];
@@ -207,7 +210,9 @@ static leat_status add_loops(maker *m)
                 continue;
             leat_node *merge = NULL;
             LEAT_TRY(loop_for(m, f, to->device, &merge));
-            leat_node_add_control(to, merge);
+            if (merge != added)
+                leat_node_add_control(to, merge);
+            added = merge;
             LEAT_TRY(sender_goes_round(m, f, from->device));
         }
     }
@@ -232,10 +237,12 @@ leat_status leat_pass_control_loops(leat_compile *c)
                .frames = leat_new_array(frame, g->n_nodes + 2),
                .leads_to = leat_new_array(int, g->n_nodes + 1)};
     find_frames(&m);
+    find_rounds(&m);
     leat_status s = add_loops(&m);
     leat_map_release(&m.by_name);
     free(m.frames);
     free(m.leads_to);
-    free(m.loops);
+    leat_map_release(&m.places);
+    leat_strbuf_release(&m.key);
     return s;
 }

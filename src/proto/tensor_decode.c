@@ -159,10 +159,10 @@ static leat_status handle_from_proto(const Leat__ResourceHandleProto *p, leat_ha
     return NULL;
 }
 
-/* Only empty variants and numbers have an encoding that all programs can read; *v is empty. */
+/* Only empty variants, numbers and positions of iterators have an encoding; *v is empty. */
 static leat_status variant_from_proto(const Leat__VariantTensorDataProto *p, leat_variant *v)
 {
-    if (leat_number_variant(p->type_name, p->metadata.data, p->metadata.len, v))
+    if (leat_variant_decode(p->type_name, p->metadata.data, p->metadata.len, v))
         return NULL;
     LEAT_REQUIRE(!*p->type_name && p->metadata.len == 0 && p->n_tensors == 0, UNIMPLEMENTED,
                  "Could not decode variant with type_name: \"%s\"", p->type_name);

@@ -169,14 +169,14 @@ static leat_status variants_to_field(const leat_tensor *t, Leat__TensorProto *p)
     const leat_variant *v = t->data;
     size_t size = 0;
     for (int64_t i = 0; i < t->count; i++)
-        LEAT_REQUIRE(!v[i].type || leat_number_variant_bytes(&v[i], &size), UNIMPLEMENTED,
+        LEAT_REQUIRE(!v[i].type || leat_variant_encode(&v[i], &size), UNIMPLEMENTED,
                      "Could not encode variant of type \"%s\"", v[i].type->name);
     p->n_variant_val = (size_t)t->count;
     p->variant_val = leat_new_array(Leat__VariantTensorDataProto *, t->count);
     for (int64_t i = 0; i < t->count; i++) {
         p->variant_val[i] = leat_new(Leat__VariantTensorDataProto);
         leat__variant_tensor_data_proto__init(p->variant_val[i]);
-        const void *bytes = leat_number_variant_bytes(&v[i], &size);
+        const void *bytes = leat_variant_encode(&v[i], &size);
         if (bytes) {
             p->variant_val[i]->type_name = leat_xstrdup(v[i].type->name);
             p->variant_val[i]->metadata.data = leat_xmalloc(size);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,10 +15,13 @@ static uint64_t new_incarnation(void)
 {
     static atomic_uint count;
     struct timespec t;
+    uint64_t random;
+    if (getrandom(&random, sizeof(random), 0) == sizeof(random))
+        return random | 1; /* 0 means none */
     clock_gettime(CLOCK_REALTIME, &t);
     uint64_t seed[3] = {(uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec, (uint64_t)getpid(),
                         atomic_fetch_add(&count, 1)};
-    return leat_hash(seed, sizeof(seed), 0) | 1; /* 0 means none */
+    return leat_hash(seed, sizeof(seed), 0) | 1;
 }
 
 leat_status leat_device_new(const leat_device_kind *kind, const char *job, int task, int id,

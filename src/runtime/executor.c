@@ -38,7 +38,8 @@ static void share(leat_run *r, task_list *ready);
 static void list_init(task_list *l)
 {
     l->v = l->few;
-    l->n = 0;
+    l->n = l->kept = 0;
+    l->expensive = -1;
     l->cap = sizeof(l->few) / sizeof(*l->few);
 }
 
@@ -58,6 +59,16 @@ void leat_task_push(task_list *l, exec_node *n, iteration *it)
             memcpy(l->v, l->few, sizeof(l->few));
     }
     l->v[l->n++] = (task){n, it};
+}
+
+static task list_pop(task_list *l)
+{
+    task t = l->v[--l->n];
+    if (l->kept > l->n)
+        l->kept = l->n;
+    if (l->expensive >= l->n)
+        l->expensive = -1;
+    return t;
 }
 
 static void clear_entries(leat_entry *e, int n)
@@ -446,36 +457,56 @@ static void job_run(void *arg)
     end_active(r);
 }
 
-static void hand_over(leat_run *r, task t)
+/* False if no thread can be started for a task that blocks: the caller keeps the task. */
+static bool hand_over(leat_run *r, task t)
 {
     struct job *j =
         t.it == &r->root ? &r->jobs[t.node - r->executor->nodes] : leat_xmalloc(sizeof(struct job));
     *j = (struct job){r, t};
     atomic_fetch_add_explicit(&r->active, 1, memory_order_relaxed);
     leat_pool *pool = r->executor->device->inter;
-    if (t.node->blocks)
-        leat_pool_submit_blocking(pool, job_run, j);
-    else
+    if (!t.node->blocks) {
         leat_pool_submit(pool, job_run, j);
+        return true;
+    }
+    if (leat_pool_submit_blocking(pool, job_run, j) == 0)
+        return true;
+    atomic_fetch_sub_explicit(&r->active, 1, memory_order_relaxed); /* This thread is active. */
+    if (t.it != &r->root)
+        free(j);
+    return false;
 }
 
-/* Keeps one expensive task for this thread and hands the others to the pool; tasks that block never
- * run in this thread. */
-static void share(leat_run *r, task_list *ready)
+/* Keeps one expensive task for this thread, the one that it would run first, and hands the others
+ * to the pool; tasks that block run in this thread only if no other can be started. Looks at new
+ * tasks alone: a thread may have very many. A task is moved once at most, when the expensive one
+ * below it is handed over. */
+static void share(leat_run *r, task_list *l)
 {
-    bool kept = false;
     bool helpers = leat_pool_size(r->executor->device->inter) > 0;
-    for (int i = ready->n - 1; i >= 0; i--) {
-        exec_node *n = ready->v[i].node;
-        if (!n->blocks && (!n->expensive || !helpers || !kept)) {
-            kept |= n->expensive;
-            continue;
+    int begin = l->kept, expensive = -1;
+    for (int i = l->n - 1; i >= begin; i--) {
+        const exec_node *n = l->v[i].node;
+        if (n->blocks || (n->expensive && expensive >= 0 && helpers)) {
+            if (hand_over(r, l->v[i]))
+                l->v[i].node = NULL;
+        } else if (n->expensive && expensive < 0) {
+            expensive = i;
         }
-        task t = ready->v[i];
-        memmove(ready->v + i, ready->v + i + 1, sizeof(task) * (size_t)(ready->n - i - 1));
-        ready->n--;
-        hand_over(r, t);
     }
+    if (expensive >= 0 && l->expensive >= 0 && helpers) {
+        begin = l->expensive;
+        if (hand_over(r, l->v[begin]))
+            l->v[begin].node = NULL;
+    }
+    int n = begin;
+    for (int i = begin; i < l->n; i++)
+        if (l->v[i].node) {
+            if (i == expensive)
+                l->expensive = n;
+            l->v[n++] = l->v[i];
+        }
+    l->n = l->kept = n;
 }
 
 static void look_at_clock(leat_run *r)
@@ -490,11 +521,9 @@ static void work(leat_run *r, task_list *ready)
 {
     int count = 0;
     while (ready->n) {
-        task t = ready->v[--ready->n];
-        if (t.node->blocks && ready->n) { /* the other tasks need not wait for it */
-            hand_over(r, t);
+        task t = list_pop(ready);
+        if (t.node->blocks && ready->n && hand_over(r, t)) /* Other tasks need not wait for it. */
             continue;
-        }
         if (t.node->expensive || t.node->blocks)
             leat_later_now();
         int before = ready->n;

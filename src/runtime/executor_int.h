@@ -94,6 +94,8 @@ typedef struct task {
 typedef struct task_list {
     task *v; /* from malloc, once there are more tasks than `few` holds */
     int n, cap;
+    int kept;      /* the first `kept` tasks stay with this thread: other threads need no look */
+    int expensive; /* which of those is expensive, at most one if there are other threads; or -1 */
     task few[24];
 } task_list;
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/thread.h"
 #include "runtime/late.h"
 #include "runtime/session_int.h"
 #include "runtime/where.h"
@@ -68,7 +69,14 @@ static leat_status partial_new(leat_session *s, const leat_request *q, leat_part
     p->cancel = (leat_cancel){.fn = on_cancel, .arg = p};
     leat_step_on_cancel(p->step, &p->cancel);
     leat_session_guard(s, NULL, p->step, &p->guard);
-    leat_pool_submit_blocking(s->pool, run_step, p);
+    const int e = leat_pool_submit_blocking(s->pool, run_step, p);
+    if (e) {
+        leat_event_set(&p->over);
+        leat_partial_free(p);
+        return leat_error(RESOURCE_EXHAUSTED,
+                          "No thread can be started for a partial run: %s. " LEAT_NO_THREAD_HINT,
+                          strerror(e));
+    }
     *partial_out = p;
     return NULL;
 }

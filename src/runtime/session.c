@@ -367,18 +367,24 @@ void leat_session_close(leat_session *s)
 
 void leat_session_hold(leat_session *s)
 {
-    if (s->far)
+    if (s->ops)
+        s->ops->hold(s, true);
+    else if (s->far)
         s->far->ops->hold(s->far, true);
 }
 
 void leat_session_let_go(leat_session *s)
 {
-    if (s->far)
+    if (s->ops)
+        s->ops->hold(s, false);
+    else if (s->far)
         s->far->ops->hold(s->far, false);
 }
 
 const char *leat_session_ending(leat_session *s)
 {
+    if (s->ops)
+        return s->ops->ending(s);
     return s->far ? s->far->ops->ending(s->far) : NULL;
 }
 

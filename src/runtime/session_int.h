@@ -25,7 +25,9 @@ typedef struct leat_session_ops {
     leat_status (*partial)(leat_session *s, const leat_request *q, leat_partial **out);
     leat_status (*partial_run)(leat_partial *p, leat_feeds feeds, leat_fetches fetches);
     void (*partial_free)(leat_partial *p);
-    void (*close)(leat_session *s); /* frees it */
+    void (*hold)(leat_session *s, bool on); /* leat_session_hold, leat_session_let_go */
+    const char *(*ending)(leat_session *s); /* leat_session_ending */
+    void (*close)(leat_session *s);         /* frees it */
 } leat_session_ops;
 
 /* A kind of session is chosen by the beginning of the target. src/cluster lists the kinds; NULL
@@ -77,7 +79,7 @@ void leat_session_unguard(leat_session *s, leat_cancellation *c, leat_step_guard
 leat_status leat_session_closed_error(void) LEAT_MUST_CHECK;
 /* Other tasks of the session that are about to end wait, as long as their grace allows, until
  * leat_session_let_go is called or the session is closed, so that their variables can be saved.
- * Only sessions whose master is in this process have such tasks. */
+ * A session of this process alone has no such tasks. */
 void leat_session_hold(leat_session *s);
 void leat_session_let_go(leat_session *s);
 /* The name of a task that waits so; NULL: none. Valid as long as the session. */

@@ -16,10 +16,7 @@
 #include "train/saver.h"
 #include "train/train_int.h"
 
-#define MESSAGE(type, name) ((type *)leat_message_new(&leat__##name##__descriptor))
-
-/* "w:0", or "w" for a node without outputs. */
-static char *name_of(leat_out x)
+char *leat_meta_graph_name(leat_out x)
 {
     leat_strbuf b = {0};
     if (!x.node)
@@ -56,7 +53,7 @@ static leat_status slice_info(leat_out v, Leat__SaveSliceInfoDef **out)
     if (!spec)
         return NULL;
     LEAT_TRY(leat_slice_parse(spec, strlen(spec), &whole, &slice, &part));
-    Leat__SaveSliceInfoDef *d = MESSAGE(Leat__SaveSliceInfoDef, save_slice_info_def);
+    Leat__SaveSliceInfoDef *d = LEAT_MESSAGE(Leat__SaveSliceInfoDef, save_slice_info_def);
     d->full_name = leat_xstrdup(name);
     d->n_full_shape = d->n_var_offset = d->n_var_shape = (size_t)whole.rank;
     d->full_shape = dims_of(whole.dim, whole.rank);
@@ -68,11 +65,11 @@ static leat_status slice_info(leat_out v, Leat__SaveSliceInfoDef **out)
 
 static leat_status variable_def(const leat_graph *g, leat_out v, ProtobufCBinaryData *out)
 {
-    Leat__VariableDef *d = MESSAGE(Leat__VariableDef, variable_def);
-    d->variable_name = name_of(leat_variable_ref(v));
-    d->initializer_name = name_of(leat_done(leat_variable_initializer(v)));
-    d->snapshot_name = name_of(leat_variable_value(v));
-    d->initial_value_name = name_of(leat_variable_initial_value(v));
+    Leat__VariableDef *d = LEAT_MESSAGE(Leat__VariableDef, variable_def);
+    d->variable_name = leat_meta_graph_name(leat_variable_ref(v));
+    d->initializer_name = leat_meta_graph_name(leat_done(leat_variable_initializer(v)));
+    d->snapshot_name = leat_meta_graph_name(leat_variable_value(v));
+    d->initial_value_name = leat_meta_graph_name(leat_variable_initial_value(v));
     d->is_resource = leat_variable_is_resource(v);
     d->trainable = trainable(g, leat_variable_ref(v));
     leat_status s = slice_info(v, &d->save_slice_info_def);
@@ -82,12 +79,12 @@ static leat_status variable_def(const leat_graph *g, leat_out v, ProtobufCBinary
     return s;
 }
 
-static Leat__CollectionDef *add_collection(Leat__MetaGraphDef *m, const char *name)
+Leat__CollectionDef *leat_meta_graph_collection(Leat__MetaGraphDef *m, const char *name)
 {
     Leat__MetaGraphDef__CollectionDefEntry *e =
-        MESSAGE(Leat__MetaGraphDef__CollectionDefEntry, meta_graph_def__collection_def_entry);
+        LEAT_MESSAGE(Leat__MetaGraphDef__CollectionDefEntry, meta_graph_def__collection_def_entry);
     e->key = leat_xstrdup(name);
-    e->value = MESSAGE(Leat__CollectionDef, collection_def);
+    e->value = LEAT_MESSAGE(Leat__CollectionDef, collection_def);
     m->collection_def =
         leat_xrealloc(m->collection_def, sizeof(*m->collection_def) * (m->n_collection_def + 1));
     m->collection_def[m->n_collection_def++] = e;
@@ -96,7 +93,7 @@ static Leat__CollectionDef *add_collection(Leat__MetaGraphDef *m, const char *na
 
 static leat_status runner_def(const leat_runner *r, ProtobufCBinaryData *out)
 {
-    Leat__QueueRunnerDef *d = MESSAGE(Leat__QueueRunnerDef, queue_runner_def);
+    Leat__QueueRunnerDef *d = LEAT_MESSAGE(Leat__QueueRunnerDef, queue_runner_def);
     d->queue_name = leat_xstrdup(r->queue.node->name);
     d->close_op_name = leat_xstrdup(r->close_op.node->name);
     d->cancel_op_name = leat_xstrdup(r->cancel_op.node->name);
@@ -119,9 +116,9 @@ static leat_status add_runners(const leat_graph *g, Leat__MetaGraphDef *m)
         n++;
     if (!n)
         return NULL;
-    Leat__CollectionDef *d = add_collection(m, LEAT_QUEUE_RUNNERS);
+    Leat__CollectionDef *d = leat_meta_graph_collection(m, LEAT_QUEUE_RUNNERS);
     d->kind_case = LEAT__COLLECTION_DEF__KIND_BYTES_LIST;
-    d->bytes_list = MESSAGE(Leat__CollectionDef__BytesList, collection_def__bytes_list);
+    d->bytes_list = LEAT_MESSAGE(Leat__CollectionDef__BytesList, collection_def__bytes_list);
     d->bytes_list->value = leat_new_array(ProtobufCBinaryData, n);
     for (const leat_runner *r = leat_runners(g); r; r = r->next)
         LEAT_TRY(runner_def(r, &d->bytes_list->value[d->bytes_list->n_value++]));
@@ -139,16 +136,16 @@ static leat_status fill_collection(const leat_graph *g, const char *name, Leat__
     leat_status s = NULL;
     if (n && variables == n) {
         d->kind_case = LEAT__COLLECTION_DEF__KIND_BYTES_LIST;
-        d->bytes_list = MESSAGE(Leat__CollectionDef__BytesList, collection_def__bytes_list);
+        d->bytes_list = LEAT_MESSAGE(Leat__CollectionDef__BytesList, collection_def__bytes_list);
         d->bytes_list->value = leat_new_array(ProtobufCBinaryData, n);
         for (int i = 0; i < n && !s; i++)
             s = variable_def(g, v[i], &d->bytes_list->value[d->bytes_list->n_value++]);
     } else {
         d->kind_case = LEAT__COLLECTION_DEF__KIND_NODE_LIST;
-        d->node_list = MESSAGE(Leat__CollectionDef__NodeList, collection_def__node_list);
+        d->node_list = LEAT_MESSAGE(Leat__CollectionDef__NodeList, collection_def__node_list);
         d->node_list->value = leat_new_array(char *, n ? n : 1);
         for (int i = 0; i < n; i++)
-            d->node_list->value[d->node_list->n_value++] = name_of(v[i]);
+            d->node_list->value[d->node_list->n_value++] = leat_meta_graph_name(v[i]);
     }
     free(v);
     return s;
@@ -159,21 +156,40 @@ static leat_status add_collections(const leat_graph *g, Leat__MetaGraphDef *m)
     size_t at = 0;
     const char *name;
     while (leat_collection_next(g, &at, &name))
-        LEAT_TRY(fill_collection(g, name, add_collection(m, name)));
+        LEAT_TRY(fill_collection(g, name, leat_meta_graph_collection(m, name)));
     return add_runners(g, m);
 }
 
 static Leat__SaverDef *saver_def(const leat_saver *v)
 {
-    Leat__SaverDef *d = MESSAGE(Leat__SaverDef, saver_def);
-    d->filename_tensor_name = name_of(v->filename);
-    d->save_tensor_name = name_of(v->save);
-    d->restore_op_name = name_of(v->restore);
+    Leat__SaverDef *d = LEAT_MESSAGE(Leat__SaverDef, saver_def);
+    d->filename_tensor_name = leat_meta_graph_name(v->filename);
+    d->save_tensor_name = leat_meta_graph_name(v->save);
+    d->restore_op_name = leat_meta_graph_name(v->restore);
     d->max_to_keep = v->max_to_keep;
     d->sharded = v->sharded;
     d->keep_checkpoint_every_n_hours = (float)v->keep_every_hours;
     d->version = LEAT__SAVER_DEF__CHECKPOINT_FORMAT_VERSION__V2;
     return d;
+}
+
+leat_status leat_meta_graph_to_proto(const leat_graph *g, const leat_saver *v,
+                                     Leat__MetaGraphDef **out)
+{
+    Leat__MetaGraphDef *m = LEAT_MESSAGE(Leat__MetaGraphDef, meta_graph_def);
+    m->meta_info_def = LEAT_MESSAGE(Leat__MetaGraphDef__MetaInfoDef, meta_graph_def__meta_info_def);
+    m->meta_info_def->tensorflow_version = leat_xstrdup("1.15.0");
+    m->meta_info_def->tensorflow_git_version = leat_xstrdup("leat");
+    leat_status s = leat_graph_to_proto(g, &m->graph_def);
+    if (!s)
+        s = add_collections(g, m);
+    if (!s && v && !v->empty)
+        m->saver_def = saver_def(v);
+    if (s)
+        leat_proto_free(m);
+    else
+        *out = m;
+    return s;
 }
 
 leat_status leat_meta_graph_write(const leat_graph *g, const leat_saver *v, const char *path)
@@ -182,19 +198,11 @@ leat_status leat_meta_graph_write(const leat_graph *g, const leat_saver *v, cons
     if (v)
         LEAT_CHECK(SAVER, v);
     LEAT_CHECK_ARG(path);
-    Leat__MetaGraphDef *m = MESSAGE(Leat__MetaGraphDef, meta_graph_def);
-    m->meta_info_def = MESSAGE(Leat__MetaGraphDef__MetaInfoDef, meta_graph_def__meta_info_def);
-    m->meta_info_def->tensorflow_version = leat_xstrdup("1.15.0");
-    m->meta_info_def->tensorflow_git_version = leat_xstrdup("leat");
-    leat_status s = leat_graph_to_proto(g, &m->graph_def);
-    if (!s)
-        s = add_collections(g, m);
-    if (!s && v && !v->empty)
-        m->saver_def = saver_def(v);
+    Leat__MetaGraphDef *m;
+    LEAT_TRY(leat_meta_graph_to_proto(g, v, &m));
     void *bytes = NULL;
     size_t n = 0;
-    if (!s)
-        s = leat_proto_bytes(m, &bytes, &n);
+    leat_status s = leat_proto_bytes(m, &bytes, &n);
     leat_proto_free(m);
     if (!s)
         s = leat_file_write(path, bytes, n);

@@ -12,8 +12,7 @@
 #include "train/saver.h"
 #include "train/train_int.h"
 
-/* "w:0" is a tensor; "w" a node, which may have no outputs. */
-static leat_status find(const leat_graph *g, const char *name, leat_out *out)
+leat_status leat_meta_graph_find(const leat_graph *g, const char *name, leat_out *out)
 {
     if (strchr(name, ':'))
         return leat_graph_find_out(g, name, out);
@@ -28,7 +27,7 @@ static leat_status add_names(leat_graph *g, const char *key,
 {
     for (size_t i = 0; i < list->n_value; i++) {
         leat_out x;
-        LEAT_TRY(find(g, list->value[i], &x));
+        LEAT_TRY(leat_meta_graph_find(g, list->value[i], &x));
         leat_collect(g, key, x);
     }
     return NULL;
@@ -52,7 +51,7 @@ static leat_status add_variable(leat_graph *g, const char *key, ProtobufCBinaryD
     leat_out v = {0};
     leat_status s = LEAT_UNPACK(variable_def, bytes.data, bytes.len, &d);
     if (!s) {
-        s = find(g, d->variable_name, &v);
+        s = leat_meta_graph_find(g, d->variable_name, &v);
         if (!s && !leat_variable_ref(v).node)
             s = leat_error(INVALID_ARGUMENT, "\"%s\" is not a variable", d->variable_name);
         leat_proto_free(d);
@@ -65,11 +64,11 @@ static leat_status add_variable(leat_graph *g, const char *key, ProtobufCBinaryD
 static leat_status fill_runner(const leat_graph *g, const Leat__QueueRunnerDef *d, leat_runner *r)
 {
     LEAT_REQUIRE(d->n_enqueue_op_name, INVALID_ARGUMENT, "Must provide queue and enqueue_ops.");
-    LEAT_TRY(find(g, d->queue_name, &r->queue));
-    LEAT_TRY(find(g, d->close_op_name, &r->close_op));
-    LEAT_TRY(find(g, d->cancel_op_name, &r->cancel_op));
+    LEAT_TRY(leat_meta_graph_find(g, d->queue_name, &r->queue));
+    LEAT_TRY(leat_meta_graph_find(g, d->close_op_name, &r->close_op));
+    LEAT_TRY(leat_meta_graph_find(g, d->cancel_op_name, &r->cancel_op));
     for (size_t i = 0; i < d->n_enqueue_op_name; i++)
-        LEAT_TRY(find(g, d->enqueue_op_name[i], &r->enqueue_ops[r->n++]));
+        LEAT_TRY(leat_meta_graph_find(g, d->enqueue_op_name[i], &r->enqueue_ops[r->n++]));
     for (size_t i = 0; i < d->n_queue_closed_exception_types; i++) {
         int32_t code = d->queue_closed_exception_types[i];
         LEAT_REQUIRE(code > 0 && code < 32, INVALID_ARGUMENT, "%d is not the code of an error",
@@ -116,9 +115,9 @@ static leat_status saver_of(leat_graph *g, const Leat__SaverDef *d, leat_saver *
         return NULL;
     }
     leat_out filename, save, restore;
-    LEAT_TRY(find(g, d->filename_tensor_name, &filename));
-    LEAT_TRY(find(g, d->save_tensor_name, &save));
-    LEAT_TRY(find(g, d->restore_op_name, &restore));
+    LEAT_TRY(leat_meta_graph_find(g, d->filename_tensor_name, &filename));
+    LEAT_TRY(leat_meta_graph_find(g, d->save_tensor_name, &save));
+    LEAT_TRY(leat_meta_graph_find(g, d->restore_op_name, &restore));
     LEAT_REQUIRE(filename.index >= 0 && save.index >= 0, INVALID_ARGUMENT,
                  "The saver's filename and save ops must be tensors");
     o.max_to_keep = d->max_to_keep > 0 ? d->max_to_keep : -1;
@@ -132,7 +131,8 @@ static leat_status saver_of(leat_graph *g, const Leat__SaverDef *d, leat_saver *
     return NULL;
 }
 
-static leat_status take_in(leat_graph *g, const Leat__MetaGraphDef *m, leat_saver **saver_out)
+leat_status leat_meta_graph_from_proto(leat_graph *g, const Leat__MetaGraphDef *m,
+                                       leat_saver **saver_out)
 {
     LEAT_REQUIRE(m->graph_def, INVALID_ARGUMENT, "there is no graph in it");
     LEAT_TRY(leat_graph_from_proto(g, m->graph_def, ""));
@@ -150,7 +150,7 @@ leat_status leat_meta_graph_parse(leat_graph *g, const void *bytes, size_t n,
 {
     Leat__MetaGraphDef *m;
     LEAT_TRY(LEAT_UNPACK(meta_graph_def, bytes, n, &m));
-    leat_status s = take_in(g, m, saver_out);
+    leat_status s = leat_meta_graph_from_proto(g, m, saver_out);
     leat_proto_free(m);
     return s;
 }

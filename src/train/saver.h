@@ -1,10 +1,13 @@
-/* saver.h -- internals of savers; for saver.c, saver_build.c, meta_graph.c, meta_graph_read.c. */
+/* saver.h -- internals of savers and MetaGraphs; for saver.c, saver_build.c, meta_graph.c,
+ * meta_graph_read.c, saved_model.c, saved_model_write.c. */
 #ifndef LEAT_TRAIN_SAVER_H
 #define LEAT_TRAIN_SAVER_H
 
 #include <leat/saver.h>
 
 #include "core/object.h"
+#include "proto/field.h"
+#include "proto/meta_graph.pb-c.h"
 
 typedef struct leat_kept { /* a checkpoint that was saved */
     char *path;
@@ -32,7 +35,23 @@ leat_saver *leat_saver_make(leat_graph *g, const leat_saver_options *o);
 /* Adds the nodes; sets filename, save, restore, empty. */
 void leat_saver_build(leat_saver *v, leat_graph *g, const leat_saver_options *o);
 
-/* Like leat_meta_graph_read, from bytes in memory. */
+/* A new message: LEAT_MESSAGE(Leat__SaverDef, saver_def). Free with leat_proto_free. */
+#define LEAT_MESSAGE(type, name) ((type *)leat_message_new(&leat__##name##__descriptor))
+
+/* The name by which messages call a tensor, "w:0", or a node without outputs, "w". NULL if x has no
+ * node. Free with free(). */
+char *leat_meta_graph_name(leat_out x);
+/* The other way: "w:0" is a tensor; "w" a node, *out then has index -1. */
+leat_status leat_meta_graph_find(const leat_graph *g, const char *name,
+                                 leat_out *out) LEAT_MUST_CHECK;
+/* Adds a collection, which is empty, to a message. */
+Leat__CollectionDef *leat_meta_graph_collection(Leat__MetaGraphDef *m, const char *name);
+/* As leat_meta_graph_write, to a message; free with leat_proto_free. */
+leat_status leat_meta_graph_to_proto(const leat_graph *g, const leat_saver *v,
+                                     Leat__MetaGraphDef **out) LEAT_MUST_CHECK;
+/* Like leat_meta_graph_read, from a message, and from bytes in memory. */
+leat_status leat_meta_graph_from_proto(leat_graph *g, const Leat__MetaGraphDef *m,
+                                       leat_saver **saver_out) LEAT_MUST_CHECK;
 leat_status leat_meta_graph_parse(leat_graph *g, const void *bytes, size_t n,
                                   leat_saver **saver_out) LEAT_MUST_CHECK;
 #define LEAT_QUEUE_RUNNERS "queue_runners" /* name of the collection */

@@ -18,6 +18,16 @@
 #include <stdatomic.h>
 #include "graph/graph_int.h"
 
+/* What a replica knows of another one. */
+typedef struct leat_sync_member {
+    int64_t count; /* last value of its lease */
+    double moved;  /* when the lease was last seen to change */
+    bool seen, absent;
+    /* It was absent in the session before. Its lease has perhaps another value now, since a
+     * checkpoint was restored: the first value that is read is no change. */
+    bool recalled;
+} leat_sync_member;
+
 typedef struct leat_sync {
     struct leat_sync *next; /* the next older one of the same graph */
     leat_graph *g;
@@ -52,6 +62,7 @@ typedef struct leat_sync {
     _Atomic int64_t n_dropped; /* last known; -1: the parameter servers do not count */
     _Atomic int quorum;        /* gradients that the chief waits for in the current round */
     _Atomic int present;       /* replicas that the chief considers present */
+    leat_sync_member *members; /* all replicas when the last session ended; for sync_run.c */
 } leat_sync;
 
 leat_sync *leat_sync_of(const leat_graph *g); /* the last one made; NULL if there is none */

@@ -1,7 +1,9 @@
 /* sync_run.c -- starts and ends a replica on a session: initialisation, threads, leaving. */
 #include "train/sync_run.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/alloc.h"
 #include "core/cond.h"
@@ -63,6 +65,42 @@ static leat_status initialize(leat_sync_run *r, leat_out tokens)
     return NULL;
 }
 
+/* ---- What is known of the replicas ---- */
+
+static pthread_mutex_t members_lock = PTHREAD_MUTEX_INITIALIZER; /* guards members of a leat_sync */
+
+/* A replica that was absent when the last session ended stays so until its lease changes. The
+ * leases of the others begin anew: perhaps they could not be reached, since a parameter server was
+ * lost. */
+static void recall(leat_sync_run *r)
+{
+    leat_sync *y = r->y;
+    const double now = leat_now();
+    r->members = leat_new_array(leat_sync_member, y->total);
+    r->present = 0;
+    pthread_mutex_lock(&members_lock);
+    for (int i = 0; i < y->total; i++) {
+        if (y->members)
+            r->members[i] = y->members[i];
+        leat_sync_member *m = &r->members[i];
+        m->recalled = m->absent;
+        m->moved = m->absent ? fmin(m->moved, now - 2 * y->lease_secs) : now;
+        r->present += !m->absent;
+    }
+    pthread_mutex_unlock(&members_lock);
+    r->present = r->present > 0 ? r->present : 1;
+}
+
+static void remember(leat_sync_run *r)
+{
+    leat_sync *y = r->y;
+    pthread_mutex_lock(&members_lock);
+    if (!y->members)
+        y->members = leat_arena_array(&y->g->arena, leat_sync_member, y->total);
+    memcpy(y->members, r->members, sizeof(*r->members) * (size_t)y->total);
+    pthread_mutex_unlock(&members_lock);
+}
+
 leat_status leat_sync_start(leat_sync *y, leat_session *s, leat_coordinator *coord,
                             const leat_sync_start_options *o, leat_sync_run **out)
 {
@@ -71,9 +109,8 @@ leat_status leat_sync_start(leat_sync *y, leat_session *s, leat_coordinator *coo
     r->max_wait_secs = o->max_wait_secs;
     r->quiet = leat_cancellation_new();
     r->round = leat_cancellation_new();
-    r->present = y->total;
+    recall(r);
     r->issued = y->total > y->aggregate ? y->total : y->aggregate;
-    r->members = leat_new_array(struct leat_sync_member, y->total);
     pthread_mutex_init(&r->lock, NULL);
     leat_cond_init(&r->wake);
     leat_status e = initialize(r, o->tokens);
@@ -140,6 +177,7 @@ void leat_sync_stop(leat_sync_run *r)
     if (!r)
         return;
     end_threads(r);
+    remember(r);
     leat_cancellation_free(r->round);
     leat_cancellation_free(r->quiet);
     pthread_mutex_destroy(&r->lock);

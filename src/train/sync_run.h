@@ -22,16 +22,12 @@ typedef struct leat_sync_run {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool stop;
-    leat_cancellation *round; /* cancels the current round */
-    bool again;               /* the round was cancelled because a replica was lost */
-    int present, issued;      /* number of present replicas; number of tokens of the last round */
-    int64_t step;             /* the global step after the last round */
-    double run_began;         /* when the worker's current run started; 0: none is running */
-    struct leat_sync_member {
-        int64_t count; /* last value of its lease */
-        double moved;  /* when the lease was last seen to change */
-        bool seen, absent;
-    } * members;
+    leat_cancellation *round;  /* cancels the current round */
+    bool again;                /* the round was cancelled because a replica was lost */
+    int present, issued;       /* number of present replicas; number of tokens of the last round */
+    int64_t step;              /* the global step after the last round */
+    double run_began;          /* when the worker's current run started; 0: none is running */
+    leat_sync_member *members; /* one for each replica */
 } leat_sync_run;
 
 /* Initialises the chief or a worker on a new session, then starts its threads. `tokens` is the op

@@ -46,7 +46,7 @@ static void name_missing(const leat_sync_run *r, leat_strbuf *b)
     double now = leat_now();
     int n = 0;
     for (int i = 0; i < r->y->total; i++) {
-        const struct leat_sync_member *m = &r->members[i];
+        const leat_sync_member *m = &r->members[i];
         const char *sep = n ? ", " : "";
         if (!m->seen)
             leat_strbuf_printf(b, "%sreplica %d has not been seen yet", sep, i), n++;
@@ -65,8 +65,13 @@ static int look(leat_sync_run *r, const int64_t *leases)
     double now = leat_now();
     int lost = 0, present = 0;
     for (int i = 0; i < r->y->total; i++) {
-        struct leat_sync_member *m = &r->members[i];
-        if (leases[i] != m->count) {
+        leat_sync_member *m = &r->members[i];
+        if (m->recalled) {
+            m->recalled = false;
+            m->count = leases[i];
+        }
+        /* 0: a parameter server was started again, and the replica has not been there since. */
+        if (leases[i] != m->count && leases[i]) {
             m->seen = true;
             m->count = leases[i];
             m->moved = now;

@@ -65,11 +65,30 @@ static void answers(void)
     CHECK(strstr(output, "Leat 0."));
     snprintf(args, sizeof(args), "check --worker_hosts 127.0.0.1:%d", port);
     check("", args, 1, "not /job:worker/task:0");
+    snprintf(args, sizeof(args), "check --ps_hosts 127.0.0.1:%d,127.0.0.1:1 --timeout 1", port);
+    check("", args, 1, "1 of 2 tasks are not well"); /* The server's list is a part of this one. */
     snprintf(args, sizeof(args), "server --ps_hosts 127.0.0.1:%d --job_name ps", port);
     check("", args, 1, "in use");
     CHECK_INT(command_signal(c, SIGTERM), 0);
     snprintf(args, sizeof(args), "check --ps_hosts 127.0.0.1:%d", port);
     check("", args, 1, "start the task");
+}
+
+static void other_list(void)
+{
+    char args[256], want[256];
+    int port = free_port();
+    snprintf(args, sizeof(args),
+             "--ps_hosts 127.0.0.1:%d --worker_hosts 127.0.0.1:1,127.0.0.1:2 --job_name ps", port);
+    command c = start("", args);
+    snprintf(args, sizeof(args),
+             "check --ps_hosts 127.0.0.1:%d --worker_hosts 127.0.0.1:1,127.0.0.1:3", port);
+    snprintf(want, sizeof(want),
+             "ps/0: was started with another list of tasks: /job:worker/replica:0/task:1 is at "
+             "127.0.0.1:3, not at 127.0.0.1:2. Its list: \"ps=127.0.0.1:%d;worker=127.0.0.1:1,",
+             port);
+    check("", args, 1, want);
+    CHECK_INT(command_signal(c, SIGTERM), 0);
 }
 
 static void visible_token(void)
@@ -130,7 +149,7 @@ static void ends_in_spite_of_a_kernel(void)
 
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"bad_use", bad_use}, {"answers", answers},
+    return RUN(argc, argv, {"bad_use", bad_use}, {"answers", answers}, {"other_list", other_list},
                {"visible_token", visible_token}, {"from_tf_config", from_tf_config},
                {"ends_in_spite_of_a_kernel", ends_in_spite_of_a_kernel});
 }

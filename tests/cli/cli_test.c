@@ -135,7 +135,7 @@ static void shows_files(void)
         {"events.out.tfevents.0000000001.host", 0,
          "loss  scalar, 1 times, steps 3 to 3, last: 0.5"},
         {"events.out.tfevents.0000000001.host --text", 0, "step 4  session  START"},
-        {"", 1, "a directory without a checkpoint"},
+        {"", 0, "event file, "},
     };
     begin();
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -143,6 +143,74 @@ static void shows_files(void)
         snprintf(args, sizeof(args), "show %s/tests/io/data/%s", LEAT_SOURCE_DIR, rows[i].args);
         check("leat", args, rows[i].code, rows[i].words);
     }
+    end();
+}
+
+/* Curves and bars; a run that goes on while its events are shown. */
+static void shows_runs(void)
+{
+    begin();
+    char events[128];
+    leat_summary_writer *w = NULL;
+    snprintf(events, sizeof(events), "%s/run", dir);
+    CHECK_OK(leat_summary_writer_open(events, &w));
+    for (int i = 0; i < 100; i++)
+        CHECK_OK(leat_summary_write_scalar(w, "loss", 10.0f / (float)(i + 1), i));
+    CHECK_OK(leat_summary_flush(w));
+    check("leat", "show run", 0, "loss  scalar, 100 times, steps 0 to 99, last: 0.1");
+    saw("          10 |*\n");
+    saw("        step  0                                                             99\n");
+    command c = command_start("exec %s/leat show --follow %s", LEAT_BINARY_DIR, events);
+    CHECK(command_read(c, "step 99  summary  loss = 0.1\n"));
+    CHECK_OK(leat_summary_write_scalar(w, "later", 7, 100));
+    CHECK_OK(leat_summary_flush(w));
+    CHECK(command_read(c, "step 100  summary  later = 7\n"));
+    CHECK_INT(command_signal(c, SIGINT), -SIGINT);
+    CHECK_OK(leat_summary_writer_close(w));
+    end();
+}
+
+/* A SavedModel, y = x v: shown, run, frozen. */
+static void saved_models(void)
+{
+    begin();
+    leat_graph *g = leat_graph_new();
+    leat_out x = leat_placeholder(g, LEAT_FLOAT, leat_shape(-1), leat_name("in"));
+    leat_out v = leat_variable(g, "v", leat_scalar(g, LEAT_FLOAT, 3));
+    leat_out y = leat_mul(x, v), init = leat_global_variables_initializer(g);
+    leat_session *s = NULL;
+    CHECK_OK(leat_session_open(g, &s));
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(init)));
+    const leat_signature_tensor in = {"x", x}, out = {"y", y};
+    const leat_signature sig = {
+        .name = "serving_default", .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1};
+    char path[128];
+    snprintf(path, sizeof(path), "%s/model", dir);
+    CHECK_OK(leat_saved_model_write(g, s, path, .signatures = &sig, .n_signatures = 1));
+    snprintf(path, sizeof(path), "%s/m", dir);
+    leat_saver *saver = leat_saver_new(g);
+    CHECK_OK(leat_saver_save(saver, s, path, -1, NULL));
+    leat_saver_free(saver);
+    leat_session_close(s);
+    leat_graph_free(g);
+    static const float numbers[] = {1, 2};
+    write_npy("x.npy", "<f4", "(2,)", numbers, sizeof(numbers));
+    check("leat", "show model", 0, "input x: float [?], in:0");
+    check("leat", "run --saved_model model --feed x=x.npy", 0, "y float [2] [3 6]");
+    check("leat", "run --saved_model model --signature s", 1, "the model's signatures are: serv");
+    check("leat", "run --saved_model model --tags train", 1, "no graph has exactly the tags train");
+    check("leat", "run --saved_model model --fetch z --feed x=x.npy", 1, "its outputs are: y");
+    check("leat", "run --saved_model . --feed x=x.npy", 1, "is no SavedModel");
+    check("leat", "run model/saved_model.pb --signature s --fetch y", 2, "are of a --saved_model");
+    check("leat", "freeze f.pb --saved_model model", 0, "f.pb: ");
+    check("leat", "run f.pb --feed in=x.npy --fetch mul", 0, "mul float [2] [3 6]");
+    check("leat", "freeze f.pbtxt --text --meta_graph m.meta --checkpoint m --fetch mul", 0,
+          "f.pbtxt");
+    check("leat", "run f.pbtxt --feed in=x.npy --fetch mul", 0, "mul float [2] [3 6]");
+    check("leat", "freeze f.pb --meta_graph m.meta --checkpoint m", 1, "name some by --fetch");
+    check("leat", "freeze f.pb --meta_graph m.meta", 2, "wants a --saved_model, or");
+    check("leat", "freeze --saved_model model", 2, "wants one file to write");
+    check("leat", "freeze no/f.pb --saved_model model", 1, "no/f.pb: No such file");
     end();
 }
 
@@ -215,5 +283,6 @@ static void models(void)
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"bad_use", bad_use}, {"shows", shows}, {"shows_files", shows_files},
-               {"runs", runs}, {"model_flags", model_flags}, {"models", models});
+               {"shows_runs", shows_runs}, {"saved_models", saved_models}, {"runs", runs},
+               {"model_flags", model_flags}, {"models", models});
 }

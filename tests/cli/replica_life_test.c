@@ -166,13 +166,48 @@ static void ps_drains_sync(void)
     ps_drains("--sync_replicas");
 }
 
+static command start_server(const char *job)
+{
+    command c = command_start("exec %s/leat server --job_name %s --task_index 0 %s --grace 10",
+                              LEAT_BINARY_DIR, job, hosts);
+    CHECK(command_read(c, "answers at"));
+    return c;
+}
+
+/* The same, for a chief that drives servers of other processes. */
+static void ps_drains_existing(void)
+{
+    char options[200];
+    make_hosts();
+    snprintf(options, sizeof(options), "--existing_servers --log_dir %s/existing", dir);
+    command ps = start_server("ps"), server = start_server("worker");
+    log_level = 0;
+    command w0 = start("worker", 0, options);
+    log_level = 1;
+    long long before = trains(w0);
+    CHECK_INT(command_signal(ps, SIGTERM), 0);
+    ps = start_server("ps");
+    output[0] = 0;
+    CHECK(command_read(w0, "A task went away"));
+    saw("/job:ps/replica:0/task:0 is about to end: the model is saved first, as /tmp/leat-life-");
+    long long saved = step_after("is about to end");
+    CHECK(saved >= before);
+    CHECK(command_read(w0, "Restoring parameters from"));
+    CHECK(command_read(w0, "Running local_init_op"));
+    CHECK_INT(step_after("Restoring parameters from"), saved);
+    CHECK(trains(w0) > saved);
+    CHECK_INT(command_signal(w0, SIGTERM), 0);
+    CHECK_INT(command_signal(server, SIGTERM), 0);
+    command_signal(ps, SIGTERM);
+}
+
 int main(int argc, char **argv)
 {
     if (!mkdtemp(dir))
         return 1;
     int rc = RUN(argc, argv, {"rolling_restart", rolling_restart}, {"stray_chief", stray_chief},
                  {"chief_again", chief_again}, {"ps_drains_async", ps_drains_async},
-                 {"ps_drains_sync", ps_drains_sync});
+                 {"ps_drains_sync", ps_drains_sync}, {"ps_drains_existing", ps_drains_existing});
     command_end(command_start("rm -r %s", dir));
     return rc;
 }

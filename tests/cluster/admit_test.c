@@ -8,17 +8,17 @@
 #include "port.h"
 #include "test.h"
 
-/* What a server that was started with these tasks says of itself when it opens a session. */
+/* The master of a server that was started with these tasks opens a session. */
 static leat_status admit(leat_peers *p, const char *task, uint64_t incarnation, const char *spec)
 {
     leat_cluster *c = NULL;
-    Leat__LeatPeer m = LEAT__LEAT_PEER__INIT;
+    Leat__CreateWorkerSessionRequest m = LEAT__CREATE_WORKER_SESSION_REQUEST__INIT;
     LEAT_TRY(leat_cluster_parse(spec, &c));
-    m.task = (char *)task;
-    m.incarnation = incarnation;
-    m.cluster = leat_cluster_to_def(c);
+    m.master_task = (char *)task;
+    m.master_incarnation = (int64_t)incarnation;
+    m.leat_cluster = leat_cluster_to_def(c);
     leat_status s = leat_peers_admit(p, &m);
-    leat__cluster_def__free_unpacked(m.cluster, NULL);
+    leat__cluster_def__free_unpacked(m.leat_cluster, NULL);
     leat_cluster_free(c);
     return s;
 }
@@ -29,7 +29,7 @@ static leat_peers *peers_of(const char *spec, const char *task)
     leat_peers *p = NULL;
     CHECK_OK(leat_cluster_parse(spec, &c));
     CHECK_OK(leat_peers_new(c, NULL, &p));
-    leat_peers_set_task(p, task);
+    leat_peers_set_task(p, task, 1);
     leat_cluster_free(c);
     return p;
 }
@@ -79,19 +79,17 @@ static void sparse(void)
     leat_cluster_print(c, &text);
     CHECK_STR(leat_strbuf_text(&text), "ps=a:1,b:1;worker[2]=e:1,f:1;worker[7]=g:1");
     leat_strbuf_release(&text);
-    Leat__LeatPeer m = LEAT__LEAT_PEER__INIT;
-    m.task = "/job:worker/replica:0/task:2";
-    m.cluster = leat_cluster_to_def(c);
+    Leat__CreateWorkerSessionRequest m = LEAT__CREATE_WORKER_SESSION_REQUEST__INIT;
+    m.master_task = "/job:worker/replica:0/task:2";
+    m.leat_cluster = leat_cluster_to_def(c);
     CHECK_ERROR(leat_peers_admit(p, &m), FAILED_PRECONDITION, "there is no /job:worker");
-    leat__cluster_def__free_unpacked(m.cluster, NULL);
+    leat__cluster_def__free_unpacked(m.leat_cluster, NULL);
     leat_cluster_free(c);
     CHECK_OK(leat_cluster_parse("ps=a:1,b:1", &c));
     CHECK_OK(leat_cluster_set(c, "worker", 2, "e:1"));
-    m.cluster = leat_cluster_to_def(c);
+    m.leat_cluster = leat_cluster_to_def(c);
     CHECK_OK(leat_peers_admit(p, &m));
-    leat__cluster_def__free_unpacked(m.cluster, NULL);
-    m.cluster = NULL; /* an older Leat */
-    CHECK_OK(leat_peers_admit(p, &m));
+    leat__cluster_def__free_unpacked(m.leat_cluster, NULL);
     leat_cluster_free(c);
     leat_peers_free(p);
 }

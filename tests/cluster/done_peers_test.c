@@ -81,8 +81,25 @@ static bool runs(const child *t)
     return waitpid(t->task.pid, NULL, WNOHANG) == 0;
 }
 
+static child ps, w[2];
+
+static void start_three(void)
+{
+    make_cluster();
+    start(&ps, "ps", 0);
+    for (int i = 0; i < 2; i++)
+        start(&w[i], "worker", i);
+}
+
 static const char all_done[] = "/job:ps/replica:0/task:0 ends, since all tasks of other jobs are "
                                "done: /job:worker/replica:0/task:0, /job:worker/replica:0/task:1";
+
+/* The workers are done: the ps says so, and ends. */
+static void ps_ends(void)
+{
+    CHECK(until(&ps, all_done, 20));
+    ends(&ps, 20);
+}
 
 /* ---- Calls by strangers ---- */
 
@@ -130,26 +147,17 @@ static leat_status say_done(const char *task, uint64_t incarnation)
 
 static void all_end_one_by_one(void)
 {
-    static child ps, w0, w1;
-    make_cluster();
-    start(&ps, "ps", 0);
-    start(&w0, "worker", 0);
-    start(&w1, "worker", 1);
-    stop(&w1);
+    start_three();
+    stop(&w[1]);
     CHECK(runs(&ps));
-    stop(&w0);
-    CHECK(until(&ps, all_done, 20));
-    ends(&ps, 20);
+    stop(&w[0]);
+    ps_ends();
 }
 
 /* Each worker is told to end, and started again before the other one is. */
 static void rolling_restart(void)
 {
-    static child ps, w[2];
-    make_cluster();
-    start(&ps, "ps", 0);
-    for (int i = 0; i < 2; i++)
-        start(&w[i], "worker", i);
+    start_three();
     for (int k = 0; k < 4; k++) {
         stop(&w[k % 2]);
         start(&w[k % 2], "worker", k % 2);
@@ -158,25 +166,20 @@ static void rolling_restart(void)
     CHECK(runs(&ps));
     stop(&w[0]);
     stop(&w[1]);
-    CHECK(until(&ps, all_done, 20));
-    ends(&ps, 20);
+    ps_ends();
 }
 
 /* A worker that was started again, but has not called the ps yet, is asked. */
 static void back_but_unheard(void)
 {
-    static child ps, w0, w1;
-    make_cluster();
-    start(&ps, "ps", 0);
-    start(&w0, "worker", 0);
-    start(&w1, "worker", 1);
-    stop(&w1);
-    start(&w1, "quiet", 1);
-    stop(&w0);
+    start_three();
+    stop(&w[1]);
+    start(&w[1], "quiet", 1);
+    stop(&w[0]);
     CHECK(until(&ps, "/job:worker/replica:0/task:1 at 127.0.0.1:", 20));
     usleep(500000); /* in which the ps would have ended */
     CHECK(runs(&ps));
-    task_end(&w1.task);
+    task_end(&w[1].task);
     task_end(&ps.task);
 }
 
@@ -184,14 +187,13 @@ static void forged(void)
 {
     static const char w0_name[] = "/job:worker/replica:0/task:0",
                       w1_name[] = "/job:worker/replica:0/task:1";
-    static child ps, w0, w1;
     make_cluster();
     start(&ps, "ps", 0);
     /* Before the workers are there. */
     CHECK_ERROR(say_done(w0_name, 7), FAILED_PRECONDITION, "and nobody replies at 127.0.0.1:");
     CHECK_ERROR(say_done(w0_name, 0), FAILED_PRECONDITION, "which was not heard of before");
-    start(&w0, "worker", 0);
-    start(&w1, "worker", 1);
+    start(&w[0], "worker", 0);
+    start(&w[1], "worker", 1);
     CHECK_ERROR(say_done(w0_name, 0), FAILED_PRECONDITION, "but another one replies at 127.0.0.1:");
     CHECK_ERROR(say_done(w0_name, 12345), FAILED_PRECONDITION,
                 "Done is refused: it names incarnation 0000000000003039 of "
@@ -208,31 +210,25 @@ static void forged(void)
     CHECK_ERROR(say_done("", 1), INVALID_ARGUMENT, "is no other task of this cluster");
     /* The incarnation of a worker that was started again. */
     uint64_t before = incarnation_of(worker_address[0]);
-    stop(&w0);
-    start(&w0, "worker", 0);
+    stop(&w[0]);
+    start(&w[0], "worker", 0);
     CHECK_ERROR(say_done(w0_name, before), FAILED_PRECONDITION, "but another one replies");
     CHECK(incarnation_of(worker_address[0]) != before);
     CHECK(runs(&ps));
-    stop(&w0);
-    stop(&w1);
-    CHECK(until(&ps, all_done, 20));
-    ends(&ps, 20);
+    stop(&w[0]);
+    stop(&w[1]);
+    ps_ends();
 }
 
 /* A worker whose Done was heard, and that was killed before it was asked, is done. */
 static void killed_while_it_ends(void)
 {
-    static child ps, w0, w1;
-    make_cluster();
-    start(&ps, "ps", 0);
-    start(&w0, "worker", 0);
-    start(&w1, "worker", 1);
+    start_three();
     uint64_t last = incarnation_of(worker_address[0]);
-    task_end(&w0.task);
+    task_end(&w[0].task);
     CHECK_OK(say_done("/job:worker/replica:0/task:0", last));
-    stop(&w1);
-    CHECK(until(&ps, all_done, 20));
-    ends(&ps, 20);
+    stop(&w[1]);
+    ps_ends();
 }
 
 /* ---- The limit for the end of a process ---- */

@@ -4,6 +4,7 @@
 
 #include "cluster/call_cases.h"
 #include "core/later.h"
+#include "core/thread.h"
 
 extern const leat_transport leat_transport_local;
 
@@ -244,6 +245,86 @@ static void put_off(void)
     stop();
 }
 
+/* ---- No thread can be started ---- */
+static void refuse_threads(bool on)
+{
+    __atomic_store_n(&leat_threads_refused, on, __ATOMIC_SEQ_CST);
+}
+
+static void no_thread_to_open(void)
+{
+    leat_strbuf none = {0};
+    leat_endpoint *e;
+    refuse_threads(true);
+    CHECK_ERROR(transport->listen("", &(leat_listen_options){0}, handle, NULL, &none, &e),
+                RESOURCE_EXHAUSTED, "ulimit -u");
+    refuse_threads(false);
+    start();
+    CHECK_OK(ask("/test/Echo", "", NULL, 0, 0));
+    stop();
+}
+
+/* A call for which there is no thread fails at once and says why. Its caller may hold a lock that
+ * the reply function takes. */
+static void no_thread_to_call(void)
+{
+    race r = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    leat_call_options o = {.deadline_ns = in_ms(20000)};
+    int64_t begin = leat_now_ns();
+    start();
+    refuse_threads(true);
+    leat_event_init(&r.done);
+    pthread_mutex_lock(&r.lock);
+    leat_channel_call(channel, "/test/Echo", &(leat_outgoing){0}, &o, race_ends, &r, &r.call);
+    pthread_mutex_unlock(&r.lock);
+    leat_event_wait(&r.done, 0);
+    CHECK_INT(r.replies, 1);
+    CHECK_ERROR(r.status, RESOURCE_EXHAUSTED,
+                "no thread can be started for the call: Resource temporarily unavailable");
+    /* The same for a call that a thread has put off. */
+    leat_event_init(&r.done);
+    leat_later_jobs_begin();
+    leat_channel_call(channel, "/test/Echo", &(leat_outgoing){0}, &o, race_ends, &r, &r.call);
+    leat_event_wait(&r.done, 0);
+    leat_later_jobs_end();
+    CHECK_ERROR(r.status, RESOURCE_EXHAUSTED, "ulimit -u");
+    refuse_threads(false);
+    CHECK_OK(ask("/test/Echo", "", NULL, 0, 0));
+    CHECK(leat_now_ns() - begin < INT64_C(10000000000));
+    stop();
+}
+
+/* Without a thread for its reply function, a call ends by its deadline, by its handler's reply and
+ * when it is cancelled. */
+static void no_thread_to_reply(void)
+{
+    enum { LATE, REPLIED, CANCELLED, N };
+    race r[N];
+    start();
+    for (int i = 0; i < N; i++) {
+        r[i] = (race){.lock = PTHREAD_MUTEX_INITIALIZER};
+        leat_event_init(&r[i].done);
+        leat_event_init(&released[i]);
+        leat_call_options o = {.deadline_ns = i == LATE ? in_ms(300) : 0};
+        leat_channel_call(channel, "/test/Block", &(leat_outgoing){0}, &o, race_ends, &r[i],
+                          &r[i].call);
+        await(&entered, i + 1);
+    }
+    refuse_threads(true);
+    leat_event_wait(&r[LATE].done, 0);
+    CHECK_ERROR(r[LATE].status, DEADLINE_EXCEEDED, "did not answer in time");
+    leat_event_set(&released[REPLIED]);
+    leat_event_wait(&r[REPLIED].done, 0);
+    CHECK_OK(r[REPLIED].status);
+    leat_call_cancel(r[CANCELLED].call);
+    leat_event_wait(&r[CANCELLED].done, 0);
+    CHECK_ERROR(r[CANCELLED].status, CANCELLED, "was cancelled");
+    refuse_threads(false);
+    for (int i = 0; i < N; i++)
+        leat_event_set(&released[i]);
+    stop();
+}
+
 /* Over gRPC first; within the process as soon as the offer is known. */
 static void beside_grpc(void)
 {
@@ -274,5 +355,6 @@ int main(int argc, char **argv)
     in_words = "/job:ps/task:0 (127.0.0.1:2222, in this process)";
     return RUN(argc, argv, CALL_CASES, {"by_reference", by_reference}, {"elsewhere", elsewhere},
                {"ends_once", ends_once}, {"deadlines", deadlines}, {"put_off", put_off},
-               {"beside_grpc", beside_grpc});
+               {"no_thread_to_open", no_thread_to_open}, {"no_thread_to_call", no_thread_to_call},
+               {"no_thread_to_reply", no_thread_to_reply}, {"beside_grpc", beside_grpc});
 }

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cluster/cluster_spec.h"
 #include "cluster/messages/methods.h"
 #include "cluster/transport.h"
 #include "proto/cluster.pb-c.h"
@@ -17,6 +18,7 @@ typedef struct fake { /* how a task replies */
     const char *release; /* NULL: a TensorFlow task */
     double ahead;        /* seconds */
     leat_code code;      /* not OK: with this error */
+    const char *cluster; /* its list of tasks; NULL: it sends none */
 } fake;
 
 static void answer(void *arg, leat_server_call *a, const char *method, const leat_incoming *in)
@@ -39,9 +41,17 @@ static void answer(void *arg, leat_server_call *a, const char *method, const lea
     peer.version = 1;
     peer.release = (char *)f->release;
     peer.clock_micros = (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000 + (int64_t)(f->ahead * 1e6);
+    leat_cluster *list = NULL;
+    if (f->cluster) {
+        CHECK_OK(leat_cluster_parse(f->cluster, &list));
+        peer.cluster = leat_cluster_to_def(list);
+    }
     if (f->release)
         r.leat = &peer;
     CHECK_OK(leat_proto_pack(&r, &out.text));
+    if (peer.cluster)
+        leat__cluster_def__free_unpacked(peer.cluster, NULL);
+    leat_cluster_free(list);
     leat_server_call_reply(a, NULL, &out);
 }
 
@@ -146,6 +156,49 @@ static void not_well(void)
     leat_cluster_free(c);
 }
 
+/* A ps whose list is the same but for its own address, and workers with other lists. */
+static void other_list(void)
+{
+    char lists[4][200], own[100], want[500];
+    static fake fakes[] = {
+        {"/job:ps/replica:0/task:0/device:CPU:0", "0.1.0", 0, LEAT_OK, NULL},
+        {"/job:worker/replica:0/task:0/device:CPU:0", "0.1.0", 0, LEAT_OK, NULL},
+        {"/job:worker/replica:0/task:1/device:CPU:0", "0.1.0", 0, LEAT_OK, NULL},
+        {"/job:worker/replica:0/task:2/device:CPU:0", "0.1.0", 0, LEAT_OK, NULL},
+    };
+    leat_listener *l[4];
+    c = leat_cluster_new();
+    for (int i = 0; i < 4; i++)
+        l[i] = listener(i ? "worker" : "ps", &fakes[i]);
+    const char *ps = leat_cluster_address(c, "ps", 0), *w0 = leat_cluster_address(c, "worker", 0),
+               *w1 = leat_cluster_address(c, "worker", 1),
+               *w2 = leat_cluster_address(c, "worker", 2);
+    snprintf(lists[0], 200, "ps=0.0.0.0:2222;worker=%s,%s,%s", w0, w1, w2);
+    snprintf(lists[1], 200, "ps=wrong:1;worker=%s,%s,%s", w0, w1, w2);
+    snprintf(lists[2], 200, "ps=%s;worker=%s,%s", ps, w0, w1); /* a part of the list */
+    snprintf(lists[3], 200, "ps=%s,extra:1;worker=%s", ps, w0);
+    snprintf(own, sizeof(own), "ps=%s;worker=%s,%s,%s", ps, w0, w1, w2);
+    for (int i = 0; i < 4; i++)
+        fakes[i].cluster = lists[i];
+    CHECK_OK(leat_cluster_check(c, NULL, &probes, &n));
+    CHECK_INT(n, 4);
+    CHECK_STR(probes[0].problem, "");
+    CHECK_INT(probes[1].reach, LEAT_REACH_WRONG);
+    snprintf(want, sizeof(want),
+             "was started with another list of tasks: /job:ps/replica:0/task:0 is at %s, not at "
+             "wrong:1. Its list: \"%s\"; the one that is checked: \"%s\". Start all tasks with the "
+             "same lists of hosts",
+             ps, lists[1], own);
+    CHECK_STR(probes[1].problem, want);
+    CHECK_STR(probes[2].problem, "");
+    CHECK_INT(probes[3].reach, LEAT_REACH_WRONG);
+    CHECK(strstr(probes[3].problem, "there is no /job:ps/replica:0/task:1, but a /job:worker"));
+    free(probes);
+    for (int i = 0; i < 4; i++)
+        leat_listener_stop(l[i], 0);
+    leat_cluster_free(c);
+}
+
 static void empty(void)
 {
     c = leat_cluster_new();
@@ -155,5 +208,6 @@ static void empty(void)
 
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"well", well}, {"not_well", not_well}, {"empty", empty});
+    return RUN(argc, argv, {"well", well}, {"not_well", not_well}, {"other_list", other_list},
+               {"empty", empty});
 }

@@ -170,6 +170,40 @@ static void vanished_clients(void)
     leat_server_free(server);
 }
 
+/* A client with a partial run that waits for a queue; waits to be killed. */
+static int be_client(const char *target)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out x = leat_placeholder(g, LEAT_FLOAT, leat_shape());
+    leat_out q = leat_fifo_queue(g, -1, LEAT_COMPONENTS({LEAT_FLOAT, leat_shape()}));
+    leat_out y = leat_add(x, leat_dequeue(q));
+    char feed[64], fetch[64];
+    snprintf(feed, sizeof(feed), "%s:0", x.node->name);
+    snprintf(fetch, sizeof(fetch), "%s:0", y.node->name);
+    wire_handle session, partial;
+    leat_channel *c = wire_connect(target);
+    LEAT_DIE_ON_ERROR(wire_create(c, g, session));
+    LEAT_DIE_ON_ERROR(wire_setup(c, session, feed, fetch, partial));
+    printf("ready\n");
+    fflush(stdout);
+    leat_status_free(wire_run_partial(c, session, partial, feed, fetch, 0));
+    return 1;
+}
+
+/* A partial run of a client that vanished ends: it does not keep the session for ever. */
+static void vanished_partial_run(void)
+{
+    leat_server *server = start(&(leat_server_options){.session_idle_secs = 1});
+    char line[64];
+    task t = task_start("client", leat_server_target(server));
+    CHECK(fgets(line, sizeof(line), t.says) && strcmp(line, "ready\n") == 0);
+    usleep(2500000); /* The call waits by now, and keeps the session. */
+    CHECK_INT(sessions(server), 1);
+    task_end(&t);
+    CHECK_SOON(sessions(server) == 0);
+    leat_server_free(server);
+}
+
 /* ---- Masters ---- */
 
 /* A worker: opens a session with nodes on the ps, runs a step and waits to be killed. */
@@ -264,22 +298,32 @@ static void killed_for_good(void)
     leat_server_free(p.server);
 }
 
-/* A master that sends neither its task nor its incarnation, as TensorFlow 1's do. */
-static leat_status open_plainly(leat_channel *c, const char *handle)
+/* A session that its master has closed, on a ps that DeleteWorkerSession did not reach, is closed
+ * though the master runs and stays connected. One that the master has open stays. */
+static void lost_close(void)
 {
+    pair p;
+    pair_start(&p, &(leat_server_options){.session_idle_secs = 0.5});
+    leat_worker *ps = leat_server_worker(p.ps);
+    leat_graph *g = leat_graph_new();
+    leat_session *s = NULL;
+    leat_with_device(g, "/job:ps/task:0") leat_scalar(g, LEAT_FLOAT, 1);
+    CHECK_OK(leat_session_open(g, &s, .target = leat_server_target(p.worker)));
     Leat__CreateWorkerSessionRequest q = LEAT__CREATE_WORKER_SESSION_REQUEST__INIT;
-    q.session_handle = (char *)handle;
-    return wire_send(c, LEAT_METHOD_CREATE_WORKER_SESSION, &q, NULL, NULL);
-}
-
-static leat_status register_plainly(leat_channel *c, const char *handle)
-{
-    Leat__RegisterGraphRequest q = LEAT__REGISTER_GRAPH_REQUEST__INIT;
-    Leat__GraphDef def = LEAT__GRAPH_DEF__INIT;
-    q.session_handle = (char *)handle;
-    q.create_worker_session_called = true;
-    q.graph_def = &def;
-    return wire_send(c, LEAT_METHOD_REGISTER_GRAPH, &q, NULL, NULL);
+    q.session_handle = (char *)"closed long ago";
+    q.master_task = (char *)"/job:worker/replica:0/task:0";
+    q.master_incarnation = (int64_t)leat_worker_incarnation(leat_server_worker(p.worker));
+    leat_channel *c = wire_connect(leat_server_target(p.ps));
+    CHECK_OK(wire_send(c, LEAT_METHOD_CREATE_WORKER_SESSION, &q, NULL, NULL));
+    CHECK_INT(leat_worker_sessions(ps), 2);
+    CHECK_SOON(leat_worker_sessions(ps) == 1);
+    usleep(1000000); /* in which the other one would be closed */
+    CHECK_INT(leat_worker_sessions(ps), 1);
+    leat_session_close(s);
+    CHECK_SOON(leat_worker_sessions(ps) == 0);
+    leat_channel_free(c);
+    leat_graph_free(g);
+    pair_stop(&p);
 }
 
 static void masters_by_connection(void)
@@ -288,15 +332,15 @@ static void masters_by_connection(void)
         &(leat_server_options){.session_idle_secs = 1, .max_worker_sessions = 2, .max_graphs = 3});
     leat_channel *c = wire_connect(leat_server_target(p.server)),
                  *d = wire_connect(leat_server_target(p.server));
-    CHECK_OK(open_plainly(c, "first"));
-    CHECK_OK(open_plainly(d, "second"));
-    CHECK_ERROR(open_plainly(d, "third"), RESOURCE_EXHAUSTED,
+    CHECK_OK(wire_worker_session(c, "first"));
+    CHECK_OK(wire_worker_session(d, "second"));
+    CHECK_ERROR(wire_worker_session(d, "third"), RESOURCE_EXHAUSTED,
                 "/job:ps/replica:0/task:0 has 2 sessions of masters, which is its limit: close "
                 "some, or start it with a higher limit (leat server --max_worker_sessions, "
                 "max_worker_sessions of leat_server_options)");
     for (int i = 0; i < 3; i++)
-        CHECK_OK(register_plainly(d, "second"));
-    CHECK_ERROR(register_plainly(d, "second"), RESOURCE_EXHAUSTED,
+        CHECK_OK(wire_register_graph(d, "second"));
+    CHECK_ERROR(wire_register_graph(d, "second"), RESOURCE_EXHAUSTED,
                 "has 3 registered graphs, which is its limit: run fewer different sets of fetches, "
                 "close sessions, or start it with a higher limit (leat server --max_graphs, "
                 "max_graphs of leat_server_options)");
@@ -362,10 +406,11 @@ static void step_that_never_ends(void)
 int main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "--role") == 0)
-        return be_worker(argv[3]);
+        return strcmp(argv[2], "client") == 0 ? be_client(argv[3]) : be_worker(argv[3]);
     return RUN(argc, argv, {"limit_of_sessions", limit_of_sessions},
                {"idle_sessions", idle_sessions}, {"vanished_clients", vanished_clients},
-               {"killed_workers", killed_workers}, {"killed_for_good", killed_for_good},
+               {"vanished_partial_run", vanished_partial_run}, {"killed_workers", killed_workers},
+               {"killed_for_good", killed_for_good}, {"lost_close", lost_close},
                {"masters_by_connection", masters_by_connection},
                {"tensor_that_never_comes", tensor_that_never_comes},
                {"step_that_never_ends", step_that_never_ends});

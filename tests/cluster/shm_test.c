@@ -102,7 +102,7 @@ static void no_descriptors(void)
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     descriptors_refuse();
     connect_silent(fd);
-    CHECK(idle_for_ms(300));
+    CHECK(idle_for_ms(500));
     descriptors_allow();
     CHECK(!accepted(fd)); /* Closed by the listener after some seconds. */
     close(fd);
@@ -277,6 +277,65 @@ static void beside_grpc(void)
     leat_offers_release(&offers);
 }
 
+static bool blocks(const char *method)
+{
+    return strcmp(method, "/test/Block") == 0;
+}
+
+typedef struct late {
+    leat_event set;
+    int64_t after_ms;
+} late;
+
+static void *set_later(void *arg)
+{
+    late *l = arg;
+    await(&entered, 1);
+    usleep((useconds_t)l->after_ms * 1000);
+    leat_event_set(&l->set);
+    return NULL;
+}
+
+static void *release_later(void *arg)
+{
+    usleep(3000000);
+    leat_event_set(&released[0]);
+    return NULL;
+}
+
+/* A thread that waits for something, and reads connections meanwhile, does not run handlers that
+ * block. */
+static void blocks_apart(void)
+{
+    leat_pool *p = leat_pool_new(1, "test");
+    pthread_t threads[2];
+    listen_with(&(leat_listen_options){.may_block = blocks});
+    open_channel();
+    leat_event_init(&released[0]);
+    /* After some waits that no other one overlaps, waiting threads read. */
+    result r;
+    for (int i = 0; i < 100; i++) {
+        call("/test/Echo", &r, NULL);
+        CHECK(leat_shm_wait(p, &r.done, in_ms(10000)) == 1);
+        CHECK_OK(r.status);
+    }
+    late l = {.after_ms = 50};
+    leat_event_init(&l.set);
+    CHECK(pthread_create(&threads[0], NULL, set_later, &l) == 0);
+    CHECK(pthread_create(&threads[1], NULL, release_later, NULL) == 0);
+    int64_t began = leat_now_ns();
+    call("/test/Block", &r, NULL);
+    CHECK(leat_shm_wait(p, &l.set, in_ms(10000)) == 1);
+    CHECK(leat_now_ns() - began < INT64_C(2000000000)); /* The handler blocks for three seconds. */
+    CHECK(!leat_event_is_set(&r.done));
+    CHECK(leat_shm_wait(p, &r.done, in_ms(10000)) == 1);
+    CHECK_OK(r.status);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    stop();
+    leat_pool_free(p);
+}
+
 int main(int argc, char **argv)
 {
     transport = &leat_transport_shm;
@@ -285,5 +344,6 @@ int main(int argc, char **argv)
         return serve();
     return RUN(argc, argv, STREAM_CASES, {"silent", silent}, {"no_descriptors", no_descriptors},
                {"liars", liars}, {"two_descriptors", two_descriptors}, {"other_user", other_user},
-               {"elsewhere", elsewhere}, {"bad_offers", bad_offers}, {"beside_grpc", beside_grpc});
+               {"elsewhere", elsewhere}, {"bad_offers", bad_offers}, {"beside_grpc", beside_grpc},
+               {"blocks_apart", blocks_apart});
 }

@@ -46,7 +46,7 @@ static void no_descriptors(void)
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     descriptors_refuse();
     CHECK(connect(fd, (struct sockaddr *)&a, sizeof a) == 0);
-    CHECK(idle_for_ms(300));
+    CHECK(idle_for_ms(500));
     descriptors_allow();
     CHECK(send(fd, &h, sizeof h, MSG_NOSIGNAL) == sizeof h);
     CHECK_INT(answer(fd), 1);
@@ -535,5 +535,7 @@ int main(int argc, char **argv)
         {"unreachable", unreachable}, {"opened_later", opened_later}, {"black_hole", black_hole},
         {"replaced", replaced}, {"bad_offers", bad_offers}, {"chosen_port", chosen_port},
         {"congestion_control", congestion_control});
-    return argc > 1 ? local && tcp && rest : local || tcp || rest; /* one case is in one of them */
+    if (local == 1 || tcp == 1 || rest == 1)
+        return 1;
+    return local && tcp && rest; /* A case that was named is in one of them. */
 }

@@ -71,6 +71,30 @@ static void closed(void)
     pair_stop(&tasks);
 }
 
+/* ---- A ps whose part fails ---- */
+
+/* The tensor that the worker has sent without being asked makes the part of the ps fail: the error
+ * is the cause, not that what was sent is not needed any more. */
+static void failed(void)
+{
+    pair_start(&tasks, NULL);
+    leat_graph *g = leat_graph_new();
+    leat_session *s = NULL;
+    leat_out x = {0}, y = {0};
+    leat_with_device(g, "/job:worker/task:0") x = leat_placeholder(g, LEAT_INT32, leat_shape());
+    leat_with_device(g, "/job:ps/task:0") y = leat_floor_div(leat_scalar(g, LEAT_INT32, 1), x);
+    leat_tensor *zero = NULL;
+    CHECK_OK(leat_tensor_copy_of(LEAT_INT32, leat_shape(), (int32_t[]){0}, &zero));
+    CHECK_OK(leat_session_open(g, &s, .target = leat_server_target(tasks.worker)));
+    for (int i = race_rounds(200); i > 0 && !test_failures; i--)
+        CHECK_ERROR(leat_session_run(s, LEAT_FEED({x, zero}), LEAT_NO_FETCH, LEAT_TARGET(y)),
+                    INVALID_ARGUMENT, "by zero");
+    leat_tensor_unref(zero);
+    leat_session_close(s);
+    leat_graph_free(g);
+    pair_stop(&tasks);
+}
+
 /* ---- A ps that dies ---- */
 
 static void kill_ps(void *t)
@@ -112,5 +136,5 @@ int main(int argc, char **argv)
     if (argc == 4 && strcmp(argv[1], "--role") == 0)
         return pair_be_ps(argv[3]);
     return RUN(argc, argv, {"cancelled", cancelled}, {"timed_out", timed_out}, {"closed", closed},
-               {"killed", killed});
+               {"failed", failed}, {"killed", killed});
 }

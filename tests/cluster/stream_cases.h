@@ -5,6 +5,8 @@
 
 #include <signal.h>
 
+#include <sys/eventfd.h>
+
 #include "call_cases.h"
 #include "cluster/stream/conn.h"
 #include "core/thread.h"
@@ -82,6 +84,25 @@ static void stopped(void)
     task_end(&t);
 }
 
+/* A thread whose connection was the last one may still wake the watch, which has ended: that writes
+ * to no descriptor that was opened since. */
+static void wakes_nobody_else(void)
+{
+    enum { N = 40 };
+    int fds[N];
+    uint64_t count;
+    start();
+    CHECK_OK(ask("/test/Echo", "", NULL, 0, 0));
+    stop();
+    for (int i = 0; i < N; i++)
+        fds[i] = eventfd(0, EFD_NONBLOCK);
+    leat_watch_at(0);
+    for (int i = 0; i < N; i++) {
+        CHECK(read(fds[i], &count, sizeof count) < 0);
+        close(fds[i]);
+    }
+}
+
 /* ---- No thread can be started ---- */
 static void refuse_threads(bool on)
 {
@@ -101,7 +122,11 @@ static void no_thread_to_open(void)
     listen_here();
     refuse_threads(true);
     leat_channel *c;
-    CHECK_ERROR(open_by(&offer, &c), RESOURCE_EXHAUSTED, "ulimit -u");
+    leat_status s = open_by(&offer, &c); /* The listener refuses the link, or the channel fails. */
+    CHECK(leat_status_code(s) == LEAT_RESOURCE_EXHAUSTED ||
+          leat_status_code(s) == LEAT_UNAVAILABLE);
+    CHECK(strstr(leat_status_message(s), "thread"));
+    leat_status_free(s);
     refuse_threads(false);
     open_channel();
     CHECK_OK(ask("/test/Echo", "", NULL, 0, 0));
@@ -173,8 +198,8 @@ static void no_thread_to_write(void)
 
 #define STREAM_CASES                                                                               \
     CALL_CASES, {"killed", killed}, {"stopped", stopped},                                          \
-        {"no_thread_to_open", no_thread_to_open}, {"no_thread_to_read", no_thread_to_read},        \
-        {"no_thread_for_long", no_thread_for_long},                                                \
+        {"wakes_nobody_else", wakes_nobody_else}, {"no_thread_to_open", no_thread_to_open},        \
+        {"no_thread_to_read", no_thread_to_read}, {"no_thread_for_long", no_thread_for_long},      \
     {                                                                                              \
         "no_thread_to_write", no_thread_to_write                                                   \
     }

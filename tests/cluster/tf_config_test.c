@@ -1,6 +1,6 @@
 /* tf_config_test.c -- TF_CONFIG: correct and wrong JSON, complete and sparse clusters. */
 #include "cluster/cluster_spec.h"
-#include "cluster/json.h"
+#include "core/json.h"
 #include "test.h"
 
 static leat_cluster *c;

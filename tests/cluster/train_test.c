@@ -48,6 +48,28 @@ static void worker_killed_sync(void)
     all_end(&k);
 }
 
+/* A worker is dead when the ps is killed, too: the chief, which knows that, does not wait for it
+ * when the ps is back. */
+static void both_killed_sync(void)
+{
+    static cluster k;
+    make(&k, "sync", 400, 40);
+    start_all(&k);
+    CHECK(beyond(&k.chief, 10, 10));
+    task_end(&k.worker.task);
+    CHECK(until(&k.chief, "Replica 1 is silent: rounds go on without it", 15));
+    CHECK(beyond(&k.chief, 50, 10));
+    task_end(&k.ps.task);
+    CHECK(until(&k.chief, "A task went away, or was replaced", 10));
+    begin(&k.ps, "ps", k.arg);
+    CHECK(until(&k.chief, "Restoring parameters from", 20));
+    CHECK(beyond(&k.chief, 80, 10));
+    begin(&k.worker, "worker", k.arg);
+    CHECK(until(&k.chief, "Replica 1 is back", 15));
+    CHECK(beyond(&k.worker, 80, 15));
+    all_end(&k);
+}
+
 /* The ps is killed and comes back empty: the others wait, and go on from the checkpoint. */
 static void ps_killed(const char *mode)
 {
@@ -166,7 +188,8 @@ int main(int argc, char **argv)
     return RUN(argc, argv, {"trains_async", trains_async}, {"trains_sync", trains_sync},
                {"worker_killed_async", worker_killed_async},
                {"worker_killed_sync", worker_killed_sync}, {"ps_killed_async", ps_killed_async},
-               {"ps_killed_sync", ps_killed_sync}, {"ps_gone", ps_gone},
-               {"chief_killed_async", chief_killed_async}, {"chief_killed_sync", chief_killed_sync},
-               {"worker_paused_sync", worker_paused_sync}, {"any_order", any_order});
+               {"ps_killed_sync", ps_killed_sync}, {"both_killed_sync", both_killed_sync},
+               {"ps_gone", ps_gone}, {"chief_killed_async", chief_killed_async},
+               {"chief_killed_sync", chief_killed_sync}, {"worker_paused_sync", worker_paused_sync},
+               {"any_order", any_order});
 }

@@ -180,4 +180,23 @@ static inline leat_status wire_reset(leat_channel *c)
     return wire_send(c, LEAT_METHOD_RESET, &q, NULL, NULL);
 }
 
+/* A session of a master that sends neither its task nor its incarnation, as TensorFlow 1's do. */
+static inline leat_status wire_worker_session(leat_channel *c, const char *handle)
+{
+    Leat__CreateWorkerSessionRequest q = LEAT__CREATE_WORKER_SESSION_REQUEST__INIT;
+    q.session_handle = (char *)handle;
+    return wire_send(c, LEAT_METHOD_CREATE_WORKER_SESSION, &q, NULL, NULL);
+}
+
+/* Registers an empty graph in such a session. */
+static inline leat_status wire_register_graph(leat_channel *c, const char *handle)
+{
+    Leat__RegisterGraphRequest q = LEAT__REGISTER_GRAPH_REQUEST__INIT;
+    Leat__GraphDef def = LEAT__GRAPH_DEF__INIT;
+    q.session_handle = (char *)handle;
+    q.create_worker_session_called = true;
+    q.graph_def = &def;
+    return wire_send(c, LEAT_METHOD_REGISTER_GRAPH, &q, NULL, NULL);
+}
+
 #endif

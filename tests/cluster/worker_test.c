@@ -295,6 +295,28 @@ static void pushed_until_the_end(void)
     leat_peers_free(peers);
 }
 
+/* The end of the step's part replies to what was pushed for it. */
+static void pushed_and_run(void)
+{
+    leat_worker *w = start_worker();
+    leat_run_graph_request q = {.graph_handle = (char *)register_graph(w),
+                                .session_handle = (char *)"session",
+                                .step_id = 9,
+                                .leat = true};
+    leat_outgoing o = {0};
+    call c = {.base = {&ops_there}, .worker = w};
+    push(&c, 9, PUSHED);
+    CHECK_INT(c.replies, 0);
+    leat_run_graph_request_encode(&o, &q);
+    serve(&(call){.base = {&ops_there}, .worker = w}, LEAT_METHOD_RUN_GRAPH, &o.text);
+    CHECK_SOON(leat_worker_idle(w));
+    leat_worker_await_runs(w);
+    CHECK_INT(c.replies, 1);
+    CHECK_INT(c.code, LEAT_OK);
+    leat_worker_free(w);
+    leat_peers_free(peers);
+}
+
 /* The step has not begun, and the master has gone: nothing is kept. */
 static void pushed_by_one_who_goes(void)
 {
@@ -343,6 +365,6 @@ int main(int argc, char **argv)
         {"freed_after_a_tensor", freed_after_a_tensor},
         {"closed_before_it_joins", closed_before_it_joins},
         {"former_incarnation", former_incarnation}, {"step_without_cleanup", step_without_cleanup},
-        {"pushed_until_the_end", pushed_until_the_end},
+        {"pushed_until_the_end", pushed_until_the_end}, {"pushed_and_run", pushed_and_run},
         {"pushed_by_one_who_goes", pushed_by_one_who_goes}, {"pushed_wrongly", pushed_wrongly});
 }

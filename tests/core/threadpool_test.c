@@ -2,11 +2,13 @@
  * events. */
 #include "core/threadpool.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
 #include "core/spin.h"
+#include "core/thread.h"
 #include "test.h"
 
 static void count_job(void *arg)
@@ -43,7 +45,7 @@ static void tree_job(void *arg)
             tree *child = malloc(sizeof *child);
             *child = (tree){t->pool, t->depth - 1, t->leaves};
             if (t->depth % 3 == 0 && t->depth < 7)
-                leat_pool_submit_blocking(t->pool, tree_job, child);
+                CHECK_INT(leat_pool_submit_blocking(t->pool, tree_job, child), 0);
             else
                 leat_pool_submit(t->pool, tree_job, child);
         }
@@ -216,7 +218,7 @@ static void blocking(void)
     atomic_int count = 0;
     leat_pool *p = leat_pool_new(1, "test");
     for (int i = 0; i < GATES; i++)
-        leat_pool_submit_blocking(p, gate_job, &g[i]);
+        CHECK_INT(leat_pool_submit_blocking(p, gate_job, &g[i]), 0);
     for (int i = 0; i < GATES; i++)
         CHECK(leat_event_wait(&g[i].in, leat_now_ns() + 10000000000));
     leat_pool_submit(p, count_job, &count);
@@ -225,6 +227,31 @@ static void blocking(void)
     CHECK_INT(count, 1);
     for (int i = 0; i < GATES; i++)
         leat_event_set(&g[i].out);
+    leat_pool_free(p);
+}
+
+/* Without a thread to be had, a job that may block runs in a thread that is idle, or is refused. */
+static void blocking_refused(void)
+{
+    gate g[2] = {0};
+    leat_pool *p = leat_pool_new(0, "test");
+    __atomic_store_n(&leat_threads_refused, 1, __ATOMIC_SEQ_CST);
+    CHECK_INT(leat_pool_submit_blocking(p, gate_job, &g[0]), EAGAIN);
+    __atomic_store_n(&leat_threads_refused, 0, __ATOMIC_SEQ_CST);
+    leat_event_set(&g[0].out);
+    CHECK_INT(leat_pool_submit_blocking(p, gate_job, &g[0]), 0);
+    CHECK(leat_event_wait(&g[0].in, leat_now_ns() + 10000000000));
+    __atomic_store_n(&leat_threads_refused, 1, __ATOMIC_SEQ_CST);
+    int e = EAGAIN;
+    for (int k = 0; k < 5000 && e; k++) { /* until the thread is idle */
+        e = leat_pool_submit_blocking(p, gate_job, &g[1]);
+        usleep(100);
+    }
+    CHECK_INT(e, 0);
+    CHECK(leat_event_wait(&g[1].in, leat_now_ns() + 10000000000));
+    CHECK_INT(leat_pool_submit_blocking(p, gate_job, &g[0]), EAGAIN); /* It is not idle. */
+    __atomic_store_n(&leat_threads_refused, 0, __ATOMIC_SEQ_CST);
+    leat_event_set(&g[1].out);
     leat_pool_free(p);
 }
 
@@ -309,6 +336,7 @@ int main(int argc, char **argv)
     return RUN(argc, argv, {"submit", submit}, {"submit_from_jobs", submit_from_jobs},
                {"after_sleep", after_sleep}, {"loop_covers", loop_covers},
                {"loop_stops", loop_stops}, {"loops_nest", loops_nest},
-               {"loops_concurrent", loops_concurrent}, {"blocking", blocking}, {"event", event},
+               {"loops_concurrent", loops_concurrent}, {"blocking", blocking},
+               {"blocking_refused", blocking_refused}, {"event", event},
                {"spin_budget", spin_budget}, {"spin_crowded", spin_crowded});
 }

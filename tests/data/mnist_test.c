@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "core/thread.h"
 #include "data/digits.h"
 #include "test.h"
 
@@ -211,6 +212,35 @@ static void held_batches(void)
     remove_dir();
 }
 
+/* Batches are the same, of whatever sizes, whether a thread prepares them ahead or none can be
+ * had. */
+static void batches_ahead(void)
+{
+    static const int64_t sizes[] = {5, 5, 5, 7, 7, 2, 2, 2, 60, 60, 60, 1, 50, 50, 5, 5};
+    make_dir();
+    write_mnist(50, 20, 10);
+    leat_mnist *ahead = NULL, *alone = NULL;
+    CHECK_OK(leat_mnist_open(dir, 7, &ahead));
+    CHECK_OK(leat_mnist_open(dir, 7, &alone));
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        const leat_mnist_set set = i % 5 == 4 ? LEAT_MNIST_TEST : LEAT_MNIST_TRAIN;
+        leat_tensor *x, *y, *x2, *y2;
+        CHECK_OK(leat_mnist_next_batch(ahead, set, sizes[i], &x, &y));
+        __atomic_store_n(&leat_threads_refused, 1, __ATOMIC_RELAXED);
+        CHECK_OK(leat_mnist_next_batch(alone, set, sizes[i], &x2, &y2));
+        __atomic_store_n(&leat_threads_refused, 0, __ATOMIC_RELAXED);
+        CHECK(memcmp(leat_tensor_data(x), leat_tensor_data(x2), leat_tensor_bytes(x)) == 0);
+        CHECK(memcmp(leat_tensor_data(y), leat_tensor_data(y2), leat_tensor_bytes(y)) == 0);
+        leat_tensor_unref(x);
+        leat_tensor_unref(y);
+        leat_tensor_unref(x2);
+        leat_tensor_unref(y2);
+    }
+    leat_mnist_close(ahead);
+    leat_mnist_close(alone);
+    remove_dir();
+}
+
 static void bad_sets(void)
 {
     make_dir();
@@ -250,5 +280,6 @@ int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"idx_types", idx_types}, {"idx_bad", idx_bad},
                {"idx_damaged_gzip", idx_damaged_gzip}, {"batches", batches},
-               {"held_batches", held_batches}, {"bad_sets", bad_sets}, {"drawn", drawn});
+               {"held_batches", held_batches}, {"batches_ahead", batches_ahead},
+               {"bad_sets", bad_sets}, {"drawn", drawn});
 }

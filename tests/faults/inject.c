@@ -28,6 +28,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -53,14 +54,51 @@ inject_state *inject_init(void)
     return state;
 }
 
+/* A program that another one has started finds its state in the file that LEAT_INJECT names. */
+__attribute__((constructor)) static void from_environment(void)
+{
+    void *frame;
+    const char *path = getenv("LEAT_INJECT");
+    const int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return;
+    backtrace(&frame, 1);
+    inject_state *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (shared == MAP_FAILED)
+        abort();
+    state = shared;
+}
+
+static void lock(void)
+{
+    while (atomic_exchange(&state->lock, 1))
+        sched_yield();
+}
+
+static void unlock(void)
+{
+    atomic_store(&state->lock, 0);
+}
+
+inject_fault inject_failed(void)
+{
+    lock();
+    const inject_fault f = state->fault;
+    unlock();
+    return f;
+}
+
 static void arm(long n, bool stays, bool recording)
 {
     inject_init();
-    state->fail = n;
-    state->stays = stays;
-    state->recording = recording;
-    state->n_sites = 0;
+    lock();
     state->fault = (inject_fault){0};
+    state->n_sites = 0;
+    unlock();
+    atomic_store(&state->fail, n);
+    atomic_store(&state->stays, stays);
+    atomic_store(&state->recording, recording);
     atomic_store(&state->failed, false);
     atomic_store(&state->calls, 0);
     atomic_store(&state->armed, true);
@@ -88,14 +126,13 @@ static void note_site(long call)
     unsigned long hash = 5381;
     for (int i = 2; i < n; i++)
         hash = hash * 1000003 + (uintptr_t)frames[i];
-    while (atomic_exchange(&state->lock, 1))
-        ;
+    lock();
     int i = 0;
     while (i < state->n_sites && state->sites[i].hash != hash)
         i++;
     if (i == state->n_sites && i < INJECT_SITES)
         state->sites[state->n_sites++] = (struct inject_site){hash, call};
-    atomic_store(&state->lock, 0);
+    unlock();
 }
 
 /* Counts a call; true if it is to fail, with errno set. */
@@ -107,13 +144,14 @@ static bool should_fail(const char *function, int error, bool named)
     busy = true;
     if (state->recording)
         note_site(call);
-    const bool fails = state->fail && (state->stays ? call >= state->fail : call == state->fail);
-    if (fails && call == state->fail) {
-        inject_fault *f = &state->fault;
-        f->error = error;
-        f->named = named;
-        f->n_frames = backtrace(f->frames, INJECT_FRAMES);
-        f->function = function;
+    const long n = atomic_load(&state->fail);
+    const bool fails = n && (atomic_load(&state->stays) ? call >= n : call == n);
+    if (fails && call == n) {
+        inject_fault f = {.function = function, .error = error, .named = named};
+        f.n_frames = backtrace(f.frames, INJECT_FRAMES);
+        lock();
+        state->fault = f;
+        unlock();
         atomic_store(&state->failed, true);
     }
     busy = false;
@@ -286,8 +324,7 @@ CALL(int, getaddrinfo, EAI_MEMORY, ENOMEM, false,
      (host, port, hints, to))
 ONCE(int, poll, -1, ENOMEM, false, (struct pollfd * v, nfds_t n, int ms), (v, n, ms))
 CALL(int, epoll_create1, -1, EMFILE, true, (int flags), (flags))
-CALL(int, epoll_ctl, -1, ENOSPC, true, (int fd, int op, int of, struct epoll_event *e),
-     (fd, op, of, e))
+CALL(int, timerfd_create, -1, EMFILE, true, (int clock, int flags), (clock, flags))
 CALL(int, eventfd, -1, EMFILE, true, (unsigned value, int flags), (value, flags))
 CALL(int, memfd_create, -1, EMFILE, true, (const char *name, unsigned flags), (name, flags))
 CALL(int, pipe2, -1, EMFILE, true, (int *fds, int flags), (fds, flags))
@@ -341,6 +378,23 @@ VARIES(long, syscall, (long number, ...))
     if (number == SYS_openat2 && should_fail("openat2", EMFILE, true))
         return -1;
     return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/* What is in an epoll instance can be changed and removed without memory. */
+int __real_epoll_ctl(int fd, int op, int of, struct epoll_event *e);
+VARIES(int, epoll_ctl, (int fd, int op, int of, struct epoll_event *e))
+{
+    const bool adds = op == EPOLL_CTL_ADD;
+    return adds && should_fail("epoll_ctl", ENOSPC, true) ? -1 : __real_epoll_ctl(fd, op, of, e);
+}
+
+/* Without its machine's id, a task connects by TCP, with TLS where it is configured: sockets within
+ * a machine are not encrypted. */
+bool inject_machine_unknown;
+const char *__real_leat_machine_id(void);
+VARIES(const char *, leat_machine_id, (void))
+{
+    return inject_machine_unknown ? "" : __real_leat_machine_id();
 }
 
 VARIES(int, asprintf, (char **to, const char *format, ...))

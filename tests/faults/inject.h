@@ -24,17 +24,18 @@ typedef struct inject_fault {
     void *frames[INJECT_FRAMES]; /* the stack of the call */
 } inject_fault;
 
-/* In memory that processes share which were forked later. */
+/* In memory that processes share which were forked later, or in a file that LEAT_INJECT names: a
+ * program that is started with it in the environment counts its calls from its start on. */
 typedef struct inject_state {
     atomic_bool armed;
     atomic_long calls;  /* calls since the last inject_arm */
-    long fail;          /* the number of the call that fails, from 1 on; 0: none */
-    bool stays;         /* all later calls fail, too */
+    atomic_long fail;   /* the number of the call that fails, from 1 on; 0: none */
+    atomic_bool stays;  /* all later calls fail, too */
     atomic_bool failed; /* the call was made */
+    atomic_bool recording;
+    atomic_int lock;    /* 1 while a thread uses what follows */
     inject_fault fault; /* the first one that failed */
     /* For inject_record: the number of the first call from each stack. */
-    bool recording;
-    atomic_int lock;
     int n_sites;
     struct inject_site {
         unsigned long hash;
@@ -50,5 +51,9 @@ void inject_arm(long n, bool stays);
 /* From now on calls are counted, and the first from each stack is noted. */
 void inject_record(void);
 void inject_disarm(void);
+/* The call that failed since the last inject_arm; its function is NULL if none did. */
+inject_fault inject_failed(void);
+/* While true, tasks of this process do not know that they are on one machine. */
+extern bool inject_machine_unknown;
 
 #endif

@@ -7,8 +7,10 @@
  *   2. without failures, which must succeed,
  *   3. with the n-th call failing, and with all from the n-th on failing,
  *   4. without failures again: it must succeed, and leave as many threads and descriptors as 2.
- * By default one call of each stack is made to fail, at most MOST of a scenario. With
- * LEAT_FAULTS=all all calls fail, one after the other; LEAT_FAULTS=20-29 has these n alone.
+ * By default one call of each stack is made to fail, at most MOST of a scenario; of the scenarios
+ * with clusters, CLUSTER_MOST that are drawn with a seed, which is printed and which
+ * LEAT_FAULTS_SEED repeats. With LEAT_FAULTS=all all calls fail, one after the other;
+ * LEAT_FAULTS=20-29 has these n alone.
  * LEAT_FAULTS_SHOW=1 prints each call that failed and the error that came of it. */
 #define _GNU_SOURCE
 #include "test.h"
@@ -48,6 +50,7 @@ static int __lsan_do_recoverable_leak_check(void)
 
 enum {
     MOST = 40,         /* calls of a scenario that fail, by default */
+    CLUSTER_MOST = 8,  /* the same for a scenario with a cluster */
     DEADLINE_S = 60,   /* for one process */
     SETTLE_MS = 20000, /* until threads and descriptors that are no longer used are gone */
     MISSES = 3,        /* n without a failing call, after which there are no more */
@@ -73,7 +76,7 @@ static void problem(const char *format, ...)
 {
     va_list v;
     if (!report->problems++)
-        report->fault = inject_init()->fault;
+        report->fault = inject_failed();
     printf("  %s: ", report->step);
     va_start(v, format);
     vprintf(format, v);
@@ -151,9 +154,9 @@ static void run_failing(scenario_fn *run, const char *step, long n, bool stays)
     inject_arm(n, stays);
     leat_status s = run(report->dir);
     inject_disarm();
-    const inject_state *state = inject_init();
-    report->fired = report->fired || state->fault.function;
-    judge(s, &state->fault, stays);
+    const inject_fault fault = inject_failed();
+    report->fired = report->fired || fault.function;
+    judge(s, &fault, stays);
     leat_status_free(s);
     empty_dir(report->dir);
 }
@@ -267,6 +270,7 @@ static bool in_process(scenario_fn *run, long n)
     unlink(log_path);
     *report = (struct report){.step = "starting"};
     inject_disarm(); /* The process before may have died. */
+    atomic_store(&inject_init()->lock, 0);
     inject_init()->fault = (inject_fault){0};
     memcpy(report->dir, dir, sizeof(dir));
     fflush(stdout);
@@ -310,17 +314,32 @@ static void run_all(scenario_fn *run, long first, long last)
     }
 }
 
-static void run_some(scenario_fn *run)
+/* Fails at most `most` of the calls that were counted: at even distances, or drawn. */
+static void run_some(scenario_fn *run, int most, bool drawn)
 {
     inject_state *state = inject_init();
     struct inject_site sites[INJECT_SITES];
     const int n = state->n_sites;
     memcpy(sites, state->sites, sizeof(sites));
-    for (int i = 0; i < MOST && i < n; i++)
-        CHECK(in_process(run, sites[n > MOST ? (long)i * n / MOST : i].call));
+    for (int i = 0; i < most && i < n; i++) {
+        const int from = (int)((long)i * n / most), to = (int)((long)(i + 1) * n / most);
+        const int at = n <= most ? i : drawn ? from + rand() % (to - from) : from;
+        CHECK(in_process(run, sites[at].call));
+    }
 }
 
-static void run_scenario(const char *name, scenario_fn *run)
+static void draw_seed(void)
+{
+    static bool drawn;
+    const char *given = getenv("LEAT_FAULTS_SEED");
+    const unsigned seed = given ? (unsigned)atol(given) : (unsigned)time(NULL) % 100000;
+    if (!drawn)
+        printf("LEAT_FAULTS_SEED=%u\n", seed);
+    drawn = true;
+    srand(seed);
+}
+
+static void run_scenario(const char *name, scenario_fn *run, bool cluster)
 {
     const char *which = getenv("LEAT_FAULTS");
     long first = 1, last = 1L << 40;
@@ -329,8 +348,10 @@ static void run_scenario(const char *name, scenario_fn *run)
     CHECK(in_process(run, 0));
     printf("%s: %ld calls from %d stacks\n", name, atomic_load(&inject_init()->calls),
            inject_init()->n_sites);
+    if (cluster)
+        draw_seed();
     if (!which)
-        run_some(run);
+        run_some(run, cluster ? CLUSTER_MOST : MOST, cluster);
     else if (strcmp(which, "all") == 0 || sscanf(which, "%ld-%ld", &first, &last) == 2)
         run_all(run, first, last);
     else
@@ -340,10 +361,28 @@ static void run_scenario(const char *name, scenario_fn *run)
 #define X(name)                                                                                    \
     static void run_##name(void)                                                                   \
     {                                                                                              \
-        run_scenario(#name, scenario_##name);                                                      \
+        run_scenario(#name, scenario_##name, false);                                               \
     }
 SCENARIOS(X)
-NAMED_SCENARIOS(X)
+#undef X
+#define X(name)                                                                                    \
+    static void run_##name(void)                                                                   \
+    {                                                                                              \
+        run_scenario(#name, scenario_##name, true);                                                \
+    }
+CLUSTER_SCENARIOS(X)
+#undef X
+#define X(name)                                                                                    \
+    static void run_##name(void)                                                                   \
+    {                                                                                              \
+        const bool made = scenario_begin();                                                        \
+        if (made)                                                                                  \
+            run_scenario(#name, scenario_##name, true);                                            \
+        scenario_end();                                                                            \
+        if (!made)                                                                                 \
+            SKIP("there is no openssl command");                                                   \
+    }
+TLS_SCENARIOS(X)
 #undef X
 
 int main(int argc, char **argv)
@@ -353,7 +392,6 @@ int main(int argc, char **argv)
     if (report == MAP_FAILED)
         abort();
 #define X(name) {#name, run_##name},
-    return argc > 1 ? RUN(argc, argv, SCENARIOS(X) NAMED_SCENARIOS(X))
-                    : RUN(argc, argv, SCENARIOS(X));
+    return RUN(argc, argv, SCENARIOS(X) CLUSTER_SCENARIOS(X) TLS_SCENARIOS(X));
 #undef X
 }

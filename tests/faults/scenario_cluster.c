@@ -1,19 +1,25 @@
-/* scenario_cluster.c -- servers of this process, and sessions over them by each transport. */
+/* scenario_cluster.c -- servers of this process, and sessions over them by each transport, also
+ * with TLS. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cluster/certificates.h"
+#include "faults/inject.h"
 #include "faults/scenarios.h"
 
-#include <stdio.h>
-
-enum { TIMEOUT_MS = 4000 };
+enum { TIMEOUT_MS = 4000, LINK_MS = 10 };
 
 typedef struct pair {
     leat_server *ps, *worker;
     char target[64];
 } pair;
 
-static leat_status pair_start(pair *p, const char *transports)
+static leat_status pair_start(pair *p, const char *transports, const leat_security *security)
 {
     leat_cluster *c = leat_cluster_new();
-    const leat_server_options o = {.transports = transports};
+    const leat_server_options o = {.transports = transports,
+                                   .security = security ? *security : (leat_security){0}};
     char address[2][32];
     for (int i = 0; i < 2; i++)
         snprintf(address[i], sizeof(address[i]), "127.0.0.1:%d", scenario_port(i));
@@ -27,21 +33,27 @@ static leat_status pair_start(pair *p, const char *transports)
     return e;
 }
 
-/* A variable on the ps, used by the worker: small and large tensors go both ways. */
-static leat_status steps(const char *transports)
+/* A variable on the ps, used by the worker: small and large tensors go both ways, and a message of
+ * many. */
+static leat_status steps(const char *transports, const leat_security *security)
 {
-    enum { LARGE = 200000 };
+    enum { LARGE = 200000, MANY = 10 };
     pair p = {0};
+    leat_out many[MANY];
     leat_graph *g = leat_graph_new();
     leat_session *s = NULL;
     leat_out w, y, train, sum;
     leat_with_device(g, "/job:ps/task:0")
     {
         w = leat_variable(g, "w", leat_full(g, LEAT_FLOAT, leat_shape(LARGE), 1));
+        leat_out v = leat_split(leat_scalar(g, LEAT_INT32, 0), w, MANY);
+        for (int i = 0; i < MANY; i++)
+            many[i] = leat_output(v, i);
     }
     leat_with_device(g, "/job:worker/task:0")
     {
-        y = leat_mul(w, leat_scalar(g, LEAT_FLOAT, 2));
+        y = leat_mul(leat_concat(many, MANY, leat_scalar(g, LEAT_INT32, 0)),
+                     leat_scalar(g, LEAT_FLOAT, 2));
     }
     leat_with_device(g, "/job:ps/task:0")
     {
@@ -49,8 +61,10 @@ static leat_status steps(const char *transports)
         sum = leat_reduce_mean(train);
     }
     leat_out init = leat_global_variables_initializer(g);
-    leat_status e = pair_start(&p, transports);
-    THEN(e, leat_session_open(g, &s, .target = p.target, .timeout_ms = TIMEOUT_MS));
+    leat_status e = pair_start(&p, transports, security);
+    THEN(e, leat_session_open(g, &s, .target = p.target, .timeout_ms = TIMEOUT_MS,
+                              .security = security));
+    usleep(e ? 0 : LINK_MS * 1000); /* Calls go by gRPC until the other link is open. */
     THEN(e, leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(init)));
     double want = 1;
     for (int i = 0; i < 3 && !e; i++) {
@@ -92,20 +106,55 @@ leat_status scenario_server(const char *dir)
 
 leat_status scenario_grpc(const char *dir)
 {
-    return steps("grpc");
+    return steps("grpc", NULL);
 }
 
 leat_status scenario_socket(const char *dir)
 {
-    return steps("grpc,socket");
+    return steps("grpc,socket", NULL);
 }
 
 leat_status scenario_shm(const char *dir)
 {
-    return steps("grpc,shm");
+    return steps("grpc,shm", NULL);
 }
 
 leat_status scenario_local(const char *dir)
 {
-    return steps("grpc,local");
+    return steps("grpc,local", NULL);
+}
+
+/* ---- With certificates ---- */
+bool scenario_begin(void)
+{
+    snprintf(certificates, sizeof(certificates), "/tmp/leat-certificates-XXXXXX");
+    return certificates_make();
+}
+
+void scenario_end(void)
+{
+    certificates_remove();
+}
+
+static leat_status steps_with_tls(const char *transports)
+{
+    const leat_security s = {.certificate = file("task.pem"),
+                             .key = file("task.key"),
+                             .authority = file("ca.pem"),
+                             .mutual = true,
+                             .token = "a token"};
+    inject_machine_unknown = true;
+    leat_status e = steps(transports, &s);
+    inject_machine_unknown = false;
+    return e;
+}
+
+leat_status scenario_tls_grpc(const char *dir)
+{
+    return steps_with_tls("grpc");
+}
+
+leat_status scenario_tls_socket(const char *dir)
+{
+    return steps_with_tls("grpc,socket");
 }

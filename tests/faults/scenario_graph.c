@@ -178,6 +178,36 @@ leat_status scenario_function(const char *dir)
     return e;
 }
 
+/* ---- A run in several calls ---- */
+leat_status scenario_partial(const char *dir)
+{
+    leat_graph *g = leat_graph_new();
+    leat_session *s = NULL;
+    leat_partial *p = NULL;
+    leat_tensor *in = NULL, *v = NULL;
+    leat_out a = leat_placeholder(g, LEAT_FLOAT, leat_shape(3000));
+    leat_out b = leat_placeholder(g, LEAT_FLOAT, leat_shape(3000));
+    leat_out x = leat_add(a, a), y = leat_mul(x, b);
+    leat_status e = leat_session_open(g, &s);
+    THEN(e, counting(3000, &in));
+    THEN(e, leat_session_partial(s, (leat_out[]){a, b}, 2, (leat_out[]){x, y}, 2, NULL, 0, &p));
+    THEN(e, leat_partial_run(p, LEAT_FEED({a, in}), LEAT_FETCH({x, &v})));
+    if (!e)
+        EXPECT(leat_tensor_at(v, 3) == 6);
+    leat_tensor_unref(v);
+    v = NULL;
+    THEN(e, leat_partial_run(p, LEAT_FEED({b, in}), LEAT_FETCH({y, &v})));
+    if (!e)
+        EXPECT(leat_tensor_at(v, 3) == 18);
+    leat_tensor_unref(v);
+    if (p)
+        leat_partial_free(p);
+    leat_tensor_unref(in);
+    leat_session_close(s);
+    leat_graph_free(g);
+    return e;
+}
+
 /* ---- Queues and accumulators ---- */
 leat_status scenario_queue(const char *dir)
 {

@@ -11,23 +11,32 @@
 #include <leat/leat.h>
 #include <stdbool.h>
 
-#if LEAT_CLUSTER
-#define SERVER_SCENARIOS(X) X(server)
-#else
-#define SERVER_SCENARIOS(X)
-#endif
 #define SCENARIOS(X)                                                                               \
     X(session)                                                                                     \
-    X(kernels) X(loop) X(function) X(queue) X(graphdef) X(train) X(records) X(events)              \
-        X(checkpoint) X(sharded) X(meta_graph) SERVER_SCENARIOS(X)
-/* Steps over several tasks, run only where the command line names them: grpc and local are known to
- * fail. With all calls failing from some n on, the process aborts, and the cause was not found. */
-#define NAMED_SCENARIOS(X) X(grpc) X(socket) X(shm) X(local)
+    X(partial)                                                                                     \
+    X(kernels)                                                                                     \
+    X(loop)                                                                                        \
+    X(function) X(queue) X(graphdef) X(train) X(records) X(input) X(events) X(checkpoint)          \
+        X(sharded) X(meta_graph)
+/* A server that starts and stops, steps over several tasks by each transport, and those with TLS,
+ * for which the files of scenario_begin are needed. */
+#if LEAT_CLUSTER
+#define CLUSTER_SCENARIOS(X) X(server) X(grpc) X(socket) X(shm) X(local)
+#define TLS_SCENARIOS(X) X(tls_grpc) X(tls_socket)
+#else
+#define CLUSTER_SCENARIOS(X)
+#define TLS_SCENARIOS(X)
+#endif
 
 #define X(name) leat_status scenario_##name(const char *dir);
 SCENARIOS(X)
-NAMED_SCENARIOS(X)
+CLUSTER_SCENARIOS(X)
+TLS_SCENARIOS(X)
 #undef X
+
+/* Makes the certificates; false if there is no openssl command. scenario_end removes them. */
+bool scenario_begin(void);
+void scenario_end(void);
 
 /* Fails the test, unless `right`. */
 void scenario_expect(bool right, const char *file, int line, const char *words);

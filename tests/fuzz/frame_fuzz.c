@@ -51,14 +51,14 @@ static void feed(int fd, const uint8_t *data, size_t size)
         ;
 }
 
-/* The server has no listener. */
-static void no_owner(void *unused) {}
+/* The server has no listener, and the peer need not be told that it may send. */
+static void nothing(void *unused) {}
 
 static void to_listener(int pair[2], const uint8_t *data, size_t size)
 {
     leat_listen_options o = {.max_message = 1 << 20};
-    leat_stream_server *s = leat_stream_server_new(&o, handle, NULL, no_owner, NULL);
-    leat_stream_server_add(s, leat_socket_stream_new(pair[0], NULL), "fuzzer");
+    leat_stream_server *s = leat_stream_server_new(&o, handle, NULL, nothing, NULL);
+    leat_stream_server_add(s, leat_socket_stream_new(pair[0], NULL), "fuzzer", nothing, NULL);
     feed(pair[1], data, size);
     leat_stream_server_stop(leat_stream_server_base(s), leat_now_ns());
 }
@@ -70,7 +70,8 @@ static void to_caller(int pair[2], const uint8_t *data, size_t size)
     leat_link *base = leat_stream_link_base(l);
     leat_call_options options = {0};
     size_t sums[CALLS];
-    leat_stream_link_start(l, leat_socket_stream_new(pair[0], NULL));
+    /* After an error the link is DEAD, and its calls end all the same. */
+    leat_status_free(leat_stream_link_start(l, leat_socket_stream_new(pair[0], NULL)));
     atomic_store(&ended, 0);
     for (int i = 0; i < CALLS; i++)
         base->ops->call(base, "/test/Fuzz", &(leat_outgoing){0}, &options, on_reply, &sums[i],
@@ -88,8 +89,8 @@ static void keep_watch(void)
     int pair[2];
     if (kept || socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
         return;
-    kept = leat_stream_server_new(&(leat_listen_options){0}, handle, NULL, no_owner, NULL);
-    leat_stream_server_add(kept, leat_socket_stream_new(pair[0], NULL), "kept");
+    kept = leat_stream_server_new(&(leat_listen_options){0}, handle, NULL, nothing, NULL);
+    leat_stream_server_add(kept, leat_socket_stream_new(pair[0], NULL), "kept", nothing, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -90,6 +90,7 @@ static const struct {
      NULL},
     {LEAT_METHOD_CLOSE_SESSION, &leat__close_session_request__descriptor, "session_handle", NULL,
      NULL},
+    {LEAT_METHOD_HOLD, &leat__hold_request__descriptor, "session_handle", NULL, NULL},
     {LEAT_METHOD_RESET, NULL, NULL, NULL, NULL},
     {LEAT_METHOD_GET_STATUS, NULL, NULL, NULL, NULL},
     {LEAT_METHOD_CREATE_WORKER_SESSION, &leat__create_worker_session_request__descriptor,
@@ -149,7 +150,7 @@ static void begin(void)
         abort();
     if (leat_worker_new("worker", 0, &o, peers, &worker))
         abort();
-    leat_peers_set_task(peers, leat_worker_task(worker));
+    leat_peers_set_task(peers, leat_worker_task(worker), leat_worker_incarnation(worker));
     service = leat_service_new(worker, peers, 8);
     leat_cluster_free(c);
 }

@@ -45,6 +45,8 @@ def scalar(v):
         return "[%s]" % ", ".join(items)
     if kind == "func":
         return v.func.name
+    if kind == "tensor":
+        return " ".join([type_name(v.tensor.dtype)] + ["%g" % x for x in tf.make_ndarray(v.tensor).flat])
     return str(getattr(v, kind))
 
 

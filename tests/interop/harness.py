@@ -43,23 +43,27 @@ tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
 TRIES = int(os.environ.get("TRIES") or 1)
 
 _running = set()
+_claims = []  # the sockets of free_ports
 
 
 def free_ports(n):
-    """n ports that nobody uses now. They are below those that outgoing connections take."""
-    socks, ports = [], []
+    """n ports that nobody uses now, and that no other test is given while this process lives: it
+    holds a Unix socket whose name says which port (tests/port.h). They are below those that
+    outgoing connections take."""
+    ports = []
     at = 20000 + os.getpid() * 37 % 10000
     while len(ports) < n:
-        s = socket.socket()
         at = at + 1 if at < 31000 else 20000
+        claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
-            s.bind(("127.0.0.1", at))
+            claim.bind("\0leat-test-port-%d" % at)
+            with socket.socket() as s:
+                s.bind(("127.0.0.1", at))
         except OSError:
+            claim.close()
             continue
-        socks.append(s)
+        _claims.append(claim)
         ports.append(at)
-    for s in socks:
-        s.close()
     return ports
 
 

@@ -5,6 +5,7 @@ import harness
 import values
 import steps
 import training
+import input
 import flow
 import calls
 import spread

@@ -16,8 +16,8 @@
 #include "vector_replay.h"
 
 static const char *const families[] = {
-    "array",  "index", "cwise",  "reduce",  "math",  "nn",   "state",   "training",
-    "random", "flow",  "string", "complex", "extra", "more", "summary", "static"};
+    "array", "index",  "cwise",   "reduce", "math", "nn",      "state", "training", "random",
+    "flow",  "string", "complex", "extra",  "more", "summary", "input", "static"};
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
 /* Names and in how many cases they came up. */

@@ -262,11 +262,11 @@ static void bad_messages(void)
     p->tensor_shape->unknown_rank = 1;
     bad(p, LEAT_INVALID_ARGUMENT, "Shape <unknown> is not fully defined");
     Leat__VariantTensorDataProto v = LEAT__VARIANT_TENSOR_DATA_PROTO__INIT, *vp = &v;
-    v.type_name = (char *)"tensorflow::Iterator";
+    v.type_name = (char *)"tensorflow::Nonsense";
     p = MESSAGE(LEAT_VARIANT, 1);
     p->variant_val = &vp;
     p->n_variant_val = 1;
-    bad(p, LEAT_UNIMPLEMENTED, "Could not decode variant with type_name: \"tensorflow::Iterator\"");
+    bad(p, LEAT_UNIMPLEMENTED, "Could not decode variant with type_name: \"tensorflow::Nonsense\"");
     ProtobufCBinaryData s = {2, (uint8_t *)"bc"};
     leat_allocator *a = leat_cpu_allocator();
     size_t limit = a->limit;

@@ -1,10 +1,11 @@
 /* vectors.h -- messages that TensorFlow wrote, in bytes and in text: data/NAME.pb and NAME.txt,
- * made by make_vectors.py. */
+ * made by make_vectors.py and make_vectors_tf2.py. */
 #ifndef LEAT_TESTS_PROTO_VECTORS_H
 #define LEAT_TESTS_PROTO_VECTORS_H
 
 #include "test.h"
 #include "core/strbuf.h"
+#include "proto/cluster.pb-c.h"
 #include "proto/config.pb-c.h"
 #include "proto/graph.pb-c.h"
 #include "proto/wire.h"
@@ -24,6 +25,7 @@ static const vector vectors[] = {
     {"everything", &leat__tensor_proto__descriptor},
     {"config", &leat__config_proto__descriptor},
     {"run_metadata", &leat__run_metadata__descriptor},
+    {"worker_session", &leat__create_worker_session_request__descriptor},
 };
 enum { N_VECTORS = sizeof(vectors) / sizeof(vectors[0]) };
 

@@ -236,9 +236,75 @@ static void time_of_many_loops(void)
     CHECK(all < 48 * few);
 }
 
+/* A loop whose body has n values that go from one device to the other. */
+static void cross(leat_graph *g, void *arg, const leat_out *v, leat_out *next)
+{
+    int n = *(const int *)arg;
+    leat_out *many = malloc(sizeof(*many) * (size_t)n);
+    leat_with_device(g, "/cpu:1") for (int i = 0; i < n; i++) many[i] =
+        LEAT_OP1("RandomUniform", v[1], leat_attr_type("dtype", LEAT_DOUBLE));
+    leat_with_device(g, "/cpu:0")
+    {
+        next[0] = leat_add(v[0], number(g, 1));
+        next[1] = leat_identity(v[1]);
+    }
+    leat_with_device(g, "/cpu:1") next[2] = leat_add_n(many, n);
+    free(many);
+}
+
+static leat_out below_two(leat_graph *g, void *arg, const leat_out *v)
+{
+    return leat_less(v[0], number(g, 2));
+}
+
+/* As run_frames. Loops follow each other, with n crossings in all. */
+static double run_crossings(int loops, int n)
+{
+    leat_graph *g = leat_graph_new();
+    leat_session *s;
+    int each = n / loops;
+    leat_out shape = leat_placeholder(g, LEAT_INT32, leat_shape(0)), x = number(g, 0);
+    for (int i = 0; i < loops; i++)
+        leat_with_device(g, "/cpu:0")
+        {
+            leat_out v[] = {number(g, 0), shape, x};
+            leat_while_loop(below_two, cross, &each, v, 3, v);
+            x = v[2];
+        }
+    leat_tensor *fed;
+    CHECK_OK(leat_tensor_copy_of(LEAT_INT32, leat_shape(0), "", &fed));
+    CHECK_OK(leat_session_open(g, &s, .devices = "cpu:2"));
+    struct timespec a, b;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
+    CHECK_OK(leat_session_run(s, LEAT_FEED({shape, fed}), LEAT_NO_FETCH, LEAT_TARGET(x)));
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
+    leat_tensor_unref(fed);
+    leat_session_close(s);
+    leat_graph_free(g);
+    return (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
+}
+
+/* Both for many crossings of one loop, and for many loops with a crossing each. */
+static void time_of_crossings(void)
+{
+    for (int k = 0; k < 2; k++) {
+        double few = 1e9, all = 1e9;
+        for (int i = 0; i < 3; i++) {
+            double t = run_crossings(k ? 500 : 1, k ? 500 : 4000);
+            few = t < few ? t : few;
+        }
+        for (int i = 0; i < 3 && all > 24 * few; i++)
+            all = run_crossings(k ? 4000 : 1, k ? 4000 : 32000);
+        printf("%s: %.3f s, eight times as many: %.3f s\n",
+               k ? "500 loops with a crossing each" : "a loop with 4000 crossings", few, all);
+        CHECK(all < 24 * few);
+    }
+}
+
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"simple", simple}, {"never", never}, {"with_cond", with_cond},
                {"loop_in_loop", loop_in_loop}, {"in_a_cond", in_a_cond}, {"many", many},
-               {"time_of_many_loops", time_of_many_loops});
+               {"time_of_many_loops", time_of_many_loops},
+               {"time_of_crossings", time_of_crossings});
 }

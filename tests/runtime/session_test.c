@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "core/thread.h"
 #include "graph/graph_int.h"
 #include "waiters.h"
 
@@ -152,6 +153,24 @@ static void partial(void)
     leat_graph_free(g);
 }
 
+/* Its step waits for feeds, which the caller could not give while it runs the step itself. */
+static void partial_without_thread(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out a = leat_placeholder(g, LEAT_FLOAT, leat_shape()), x = leat_add(a, a);
+    leat_session *s;
+    leat_partial *p;
+    CHECK_OK(leat_session_open(g, &s));
+    __atomic_store_n(&leat_threads_refused, 1, __ATOMIC_SEQ_CST);
+    CHECK_ERROR(leat_session_partial(s, &a, 1, &x, 1, NULL, 0, &p), RESOURCE_EXHAUSTED,
+                "No thread can be started for a partial run: Resource temporarily unavailable");
+    __atomic_store_n(&leat_threads_refused, 0, __ATOMIC_SEQ_CST);
+    CHECK_OK(leat_session_partial(s, &a, 1, &x, 1, NULL, 0, &p));
+    leat_partial_free(p);
+    leat_session_close(s);
+    leat_graph_free(g);
+}
+
 static void traced(void)
 {
     leat_graph *g = leat_graph_new();
@@ -240,6 +259,7 @@ static void many_threads(void)
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"feed_and_fetch", feed_and_fetch}, {"loop_by_hand", loop_by_hand},
-               {"endless", endless}, {"partial", partial}, {"traced", traced},
+               {"endless", endless}, {"partial", partial},
+               {"partial_without_thread", partial_without_thread}, {"traced", traced},
                {"mistakes_stick", mistakes_stick}, {"many_threads", many_threads});
 }

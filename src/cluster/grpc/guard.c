@@ -38,6 +38,7 @@ enum {
     LOOK_NS = 10 * 1000 * 1000,
     /* CPU time of the polling thread. A client that makes 5000 calls at once takes 150 ms. */
     SLOW_NS = 500 * 1000 * 1000,
+    SLOW_KNOWN_NS = 1000 * 1000 * 1000, /* For a connection on which a call came as a whole. */
     SLOW_FLOODED_NS = 100 * 1000 * 1000,
     OVER_NS = 30 * 1000 * 1000,
     OVER_FLOODED_NS = 5 * 1000 * 1000,
@@ -47,7 +48,8 @@ enum {
     PAUSED_MS = 100, /* How often descriptors are counted while none is accepted. */
 };
 static const int64_t SECOND_NS = INT64_C(1000000000), COUNT_NS = INT64_C(3000000000),
-                     FLOOD_NS = INT64_C(3000000000), IDLE_NS = INT64_C(1000000000);
+                     FLOOD_NS = INT64_C(3000000000), IDLE_NS = INT64_C(1000000000),
+                     TRIM_LAST_NS = INT64_C(30000000000);
 
 typedef struct conn {
     struct conn *next, **link;
@@ -80,7 +82,7 @@ static bool quits;                    /* The thread has to end. */
 static int64_t log_ns;                /* From this time on a connection that was ended is logged. */
 static int unlogged;                  /* Connections that were ended and not logged. */
 static int64_t cut_ns;                /* When the last connection was ended; 0: none was. */
-static bool trim_due;                 /* No memory was given back since. */
+static int64_t trim_ns;               /* When freed memory is given back next; 0: it is not. */
 
 /* Atomic: what leat_guard_polls has counted, and the clock of the thread that called it last. */
 static uint64_t polls;
@@ -211,7 +213,7 @@ static void cut(conn *c, const char *why)
     int64_t now = leat_now_ns();
     c->cut = true;
     cut_ns = now;
-    trim_due = true;
+    trim_ns = now + SECOND_NS;
     unlogged++;
     if (now < log_ns)
         return;
@@ -305,7 +307,8 @@ static void check_slow(void)
     conn *most;
     uint64_t all = count_all(begin, &most);
     int64_t took = clock_now - clock_then;
-    bool slow = !begin && took > (is_flooded() ? SLOW_FLOODED_NS : SLOW_NS) && is_slow(all, took);
+    int64_t limit = is_flooded() ? SLOW_FLOODED_NS : most && most->known ? SLOW_KNOWN_NS : SLOW_NS;
+    bool slow = !begin && took > limit && is_slow(all, took);
     if (slow && most && most->bytes - most->bytes_then > SLOW_LEAST) {
         cut(most, "what it sends takes this task long to read, as nothing that clients send does");
         count_all(begin = true, &most);
@@ -349,13 +352,18 @@ static bool look(const struct epoll_event *e, int n)
     return ends;
 }
 
-/* Gives memory that gRPC has freed after a flood back to the system, a second after its end. True
- * if that has to be done later. */
+/* Gives memory that gRPC has freed after a flood back to the system, which the C library does not
+ * do by itself while anything beyond it in its heap is in use. On a busy machine gRPC works on a
+ * flood, and frees what it took, for some time after the connection was ended: memory is given back
+ * after 1, 2, 4, 8, 16 and 32 seconds. True if that has to be done later. */
 static bool trim(void)
 {
     pthread_mutex_lock(&lock);
-    bool due = trim_due && leat_now_ns() > cut_ns + SECOND_NS;
-    bool pending = trim_due &= !due;
+    int64_t now = leat_now_ns(), since_cut = now - cut_ns;
+    bool due = trim_ns && now >= trim_ns;
+    if (due)
+        trim_ns = since_cut < TRIM_LAST_NS ? now + since_cut : 0;
+    bool pending = trim_ns != 0;
     pthread_mutex_unlock(&lock);
     if (due)
         malloc_trim(0);
@@ -469,8 +477,10 @@ void leat_guard_call_ends(uint64_t number, bool unfinished)
             c->second_ns = now;
             c->unfinished = 0;
         }
-        if (++c->unfinished > UNFINISHED_MAX && !c->cut)
+        if (++c->unfinished > UNFINISHED_MAX && !c->cut) {
             cut(c, "it reset more than 2000 calls within a second before their message came");
+            wake_watch(); /* The thread gives memory back later. */
+        }
     }
     pthread_mutex_unlock(&lock);
 }

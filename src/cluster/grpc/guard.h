@@ -13,7 +13,8 @@
  *    message, there is no limit, since messages may be large.
  * 2. When the thread that polls gRPC has worked for SLOW_NS without coming back with an event, and
  *    all connections together have brought little in that time, something makes gRPC work hard for
- *    few bytes: the connection that has brought the most is ended.
+ *    few bytes: the connection that has brought the most is ended. One on which a call has come
+ *    as a whole has SLOW_KNOWN_NS, since a burst of legal calls takes long on a busy machine.
  * 3. A connection on which more than UNFINISHED_MAX calls in a second were reset before their
  *    message came is ended.
  *

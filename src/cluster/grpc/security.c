@@ -18,7 +18,9 @@ static leat_status read_pem(const char *file, const char *what, leat_strbuf *out
     char part[4096];
     for (size_t n; out->n < MOST && (n = fread(part, 1, sizeof part, f));)
         leat_strbuf_add(out, part, n);
+    const int broken = ferror(f) ? errno : 0;
     fclose(f);
+    LEAT_REQUIRE(!broken, UNAVAILABLE, "Cannot read the %s %s: %s", what, file, strerror(broken));
     LEAT_REQUIRE(strstr(leat_strbuf_text(out), "-----BEGIN "), INVALID_ARGUMENT,
                  "The %s %s is no PEM file", what, file);
     return NULL;

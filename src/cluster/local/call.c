@@ -1,22 +1,17 @@
 /* call.c -- a call from its acceptance to its end: the jobs that work on it, and all ends but a
  * reply. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "cluster/local/local.h"
 #include "core/alloc.h"
 #include "core/buffer.h"
 #include "core/cond.h"
+#include "core/thread.h"
 
 leat_local_process leat_local = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
-
-/* Ends calls when their deadline passes. Guarded by leat_local.lock. */
-static struct {
-    bool runs;        /* run_watch was submitted and has not returned. */
-    int64_t until_ns; /* The time until which run_watch waits (CLOCK_MONOTONIC). */
-    leat_event again; /* Ends the wait of run_watch, which then looks at all calls. */
-    leat_local_job job;
-} watch;
 
 static void init_once(void)
 {
@@ -24,6 +19,7 @@ static void init_once(void)
         sizeof leat_local.identity)
         leat_local.identity = (unsigned long long)leat_now_ns();
     leat_cond_init(&leat_local.changed);
+    leat_cond_init(&leat_local.watch);
 }
 
 void leat_local_init(void)
@@ -112,6 +108,25 @@ static void run_handler(void *arg)
     leat_later_jobs_end();
 }
 
+/* The handler is not called, and the call ends with an error. */
+static void refuse_handler(void *arg, int error)
+{
+    char what[256];
+    leat_local_call *k = arg;
+    leat_local_endpoint *e = k->to;
+    leat_outgoing request = k->request;
+    snprintf(what, sizeof what,
+             "was not called, because no thread can be started for the call: %s. %s",
+             strerror(error), LEAT_NO_THREAD_HINT);
+    pthread_mutex_lock(&leat_local.lock);
+    leat_status s = k->ended ? NULL : leat_local_failure(k, LEAT_RESOURCE_EXHAUSTED, what);
+    pthread_mutex_unlock(&leat_local.lock);
+    leat_server_call_reply(&k->server, s, NULL);
+    leat_outgoing_release(&request);
+    pthread_mutex_lock(&leat_local.lock);
+    end_job(e);
+}
+
 static void nothing(void) {}
 
 static void run_gone(void *arg)
@@ -126,7 +141,8 @@ static void run_gone(void *arg)
 
 void leat_local_call_answer(leat_local_call *k)
 {
-    leat_local_job_soon(&k->reply_job, run_reply, k);
+    k->reply_job = (leat_local_job){.fn = run_reply, .arg = k};
+    leat_local_job_soon(&k->reply_job);
 }
 
 /* ---- Calls that end without a reply ---- */
@@ -143,9 +159,11 @@ void leat_local_call_give_up(leat_local_call *k, leat_code code, const char *wha
     k->status = leat_local_failure(k, code, what);
     k->refs++;
     k->to->jobs++;
+    k->reply_job = (leat_local_job){.fn = run_reply, .arg = k};
+    k->gone_job = (leat_local_job){.fn = run_gone, .arg = k};
     pthread_mutex_unlock(&leat_local.lock);
-    leat_local_job_submit(&k->reply_job, run_reply, k);
-    leat_local_job_submit(&k->gone_job, run_gone, k);
+    leat_local_job_submit(&k->reply_job);
+    leat_local_job_submit(&k->gone_job);
 }
 
 void leat_local_give_up_all(const leat_local_link *l, const leat_local_endpoint *e, leat_code code,
@@ -163,65 +181,20 @@ void leat_local_give_up_all(const leat_local_link *l, const leat_local_endpoint 
     pthread_mutex_unlock(&leat_local.lock);
 }
 
-/* A job that ends calls when their deadline passes. Runs while there are calls with a deadline. */
-static void run_watch(void *unused)
-{
-    pthread_mutex_lock(&leat_local.lock);
-    for (;;) {
-        leat_local_call *soonest = NULL;
-        for (leat_local_call *k = leat_local.calls; k; k = k->next)
-            if (k->deadline_ns && (!soonest || k->deadline_ns < soonest->deadline_ns))
-                soonest = k;
-        if (!soonest)
-            break;
-        if (soonest->deadline_ns <= leat_now_ns()) {
-            leat_local_call_give_up(
-                soonest, LEAT_DEADLINE_EXCEEDED,
-                "did not answer in time. It is busy, or what was called for takes longer");
-        } else {
-            int64_t until = watch.until_ns = soonest->deadline_ns;
-            leat_event_init(&watch.again);
-            pthread_mutex_unlock(&leat_local.lock);
-            leat_event_park(&watch.again, until);
-        }
-        pthread_mutex_lock(&leat_local.lock);
-    }
-    watch.runs = false;
-    pthread_mutex_unlock(&leat_local.lock);
-}
-
-/* A call with this deadline begins. True: run_watch has to be submitted. The lock is held. */
-static bool watch_deadline(int64_t deadline_ns)
-{
-    bool start = deadline_ns && !watch.runs;
-    if (deadline_ns && watch.runs && deadline_ns < watch.until_ns)
-        leat_event_set(&watch.again);
-    watch.runs |= start;
-    return start;
-}
-
 void leat_local_call_start(leat_local_call *k, leat_local_endpoint *e)
 {
     pthread_mutex_lock(&leat_local.lock);
     k->link->calls++;
     leat_status s = k->status = leat_local_accept(k, e);
     k->ended = s != NULL;
-    bool start_watch = !s && watch_deadline(k->deadline_ns);
+    if (!s)
+        leat_local_watch_deadline(k->deadline_ns);
     pthread_mutex_unlock(&leat_local.lock);
-    if (start_watch)
-        leat_local_job_submit(&watch.job, run_watch, NULL);
     if (!s) {
-        leat_local_job_soon(&k->handler_job, run_handler, k);
+        k->handler_job = (leat_local_job){.fn = run_handler, .refused = refuse_handler, .arg = k};
+        leat_local_job_soon(&k->handler_job);
     } else {
         leat_outgoing_release(&k->request);
         leat_local_call_answer(k);
     }
-}
-
-void leat_local_leave(void)
-{
-    if (watch.runs)
-        leat_event_set(&watch.again); /* run_watch returns if no call has a deadline. */
-    pthread_mutex_unlock(&leat_local.lock);
-    leat_local_jobs_leave();
 }

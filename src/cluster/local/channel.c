@@ -56,7 +56,8 @@ static void link_free(leat_link *base)
     while (l->calls)
         pthread_cond_wait(&leat_local.changed, &leat_local.lock);
     leat_local_endpoint_unref(l->to);
-    leat_local_leave();
+    pthread_mutex_unlock(&leat_local.lock);
+    leat_local_jobs_leave();
     free(l->address);
     free(l->peer);
     free(l);
@@ -86,7 +87,13 @@ static leat_status local_open(const leat_link_target *to, leat_link **out)
         e->refs++;
     pthread_mutex_unlock(&leat_local.lock);
     LEAT_REQUIRE(e, UNAVAILABLE, "The server of %s in this process was stopped", to->peer);
-    leat_local_jobs_join();
+    leat_status s = leat_local_jobs_join();
+    if (s) {
+        pthread_mutex_lock(&leat_local.lock);
+        leat_local_endpoint_unref(e);
+        pthread_mutex_unlock(&leat_local.lock);
+        return s;
+    }
     leat_local_link *l = leat_new(leat_local_link);
     l->base.ops = &ops;
     l->to = e;

@@ -99,13 +99,13 @@ leat_status leat_local_listen(const char *address, const leat_listen_options *op
                               leat_endpoint **out)
 {
     leat_local_init();
+    LEAT_TRY(leat_local_jobs_join());
     leat_local_endpoint *e = leat_new(leat_local_endpoint);
     e->handler = handler;
     e->arg = arg;
     e->max_message = options->max_message ? options->max_message : LEAT_MESSAGE_MAX;
     e->max_calls = options->max_calls ? options->max_calls : 10000;
     e->refs = 1;
-    leat_local_jobs_join();
     pthread_mutex_lock(&leat_local.lock);
     e->number = ++leat_local.listeners;
     e->next = leat_local.endpoints;
@@ -137,5 +137,6 @@ void leat_local_stop(leat_endpoint *base, int64_t deadline_ns)
     while (e->jobs)
         pthread_cond_wait(&leat_local.changed, &leat_local.lock);
     leat_local_endpoint_unref(e);
-    leat_local_leave();
+    pthread_mutex_unlock(&leat_local.lock);
+    leat_local_jobs_leave();
 }

@@ -67,6 +67,7 @@ typedef struct leat_local_process {
     /* Guards the fields below. No other lock is taken while it is held. */
     pthread_mutex_t lock;
     pthread_cond_t changed;       /* Signalled when calls or jobs of an endpoint or link change. */
+    pthread_cond_t watch;         /* Wakes the watch. */
     unsigned long long listeners; /* Endpoints that were ever made. */
     leat_local_endpoint *endpoints; /* Endpoints that were not stopped. */
     leat_local_call *calls;         /* Calls that have not ended. */
@@ -92,8 +93,14 @@ void leat_local_call_unref(leat_local_call *k);
 void leat_local_call_close(leat_local_call *k);
 /* Ends a call with an error, and tells its handler that the caller is lost. Releases the lock. */
 void leat_local_call_give_up(leat_local_call *k, leat_code code, const char *what);
-/* A listener or link that has no more calls is closed. Releases the lock. */
-void leat_local_leave(void);
+
+/* ---- The watch (watch.c) ---- */
+leat_status leat_local_watch_start(void) LEAT_MUST_CHECK;
+void leat_local_watch_stop(void); /* When all jobs are done. */
+/* A call with this deadline begins; 0: it has none. The lock is held. */
+void leat_local_watch_deadline(int64_t deadline_ns);
+/* Runs a job for which no other thread can be started. The lock is not held. */
+void leat_local_watch_job(leat_local_job *j);
 
 /* ---- Listeners (listener.c) ---- */
 leat_status leat_local_listen(const char *address, const leat_listen_options *options,

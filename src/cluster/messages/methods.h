@@ -16,6 +16,9 @@
 #define LEAT_METHOD_RUN_CALLABLE LEAT_MASTER_SERVICE "RunCallable"
 #define LEAT_METHOD_RELEASE_CALLABLE LEAT_MASTER_SERVICE "ReleaseCallable"
 
+/* A Leat client to a Leat master. */
+#define LEAT_METHOD_HOLD "/leat.MasterService/Hold"
+
 /* Masters to workers, and workers to each other. */
 #define LEAT_WORKER_SERVICE "/tensorflow.WorkerService/"
 #define LEAT_METHOD_GET_STATUS LEAT_WORKER_SERVICE "GetStatus"

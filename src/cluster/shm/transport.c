@@ -63,7 +63,9 @@ static leat_status hand_over(int socket, int memory, const leat_stream_name *nam
     char reply = 0;
     LEAT_REQUIRE(sendmsg(socket, &m.header, MSG_NOSIGNAL) == sizeof m.handshake &&
                      recv(socket, &reply, 1, 0) == 1 && reply == LEAT_ACCEPTED,
-                 UNAVAILABLE, "%s does not take part in shared memory: wrong secret, or no answer",
+                 UNAVAILABLE,
+                 "%s does not take part in shared memory: wrong secret, no answer, or no thread or "
+                 "memory there",
                  peer);
     return NULL;
 }
@@ -134,6 +136,15 @@ static bool take_memory(const listener *l, const handshake_message *m, ssize_t n
     return !s;
 }
 
+/* Ends the handshake. A peer that does not get this byte uses another transport. */
+static void accept_peer(void *arg)
+{
+    const char yes = LEAT_ACCEPTED;
+    const int *socket = arg;
+    if (send(*socket, &yes, 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
+        shutdown(*socket, SHUT_RDWR);
+}
+
 /* Shared memory is for the tasks of one user: processes of others were refused by the acceptor, and
  * their calls go by another transport. */
 static bool on_handshake(void *arg, int socket)
@@ -145,15 +156,15 @@ static bool on_handshake(void *arg, int socket)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     leat_ring_pair rings = {0};
-    char yes = LEAT_ACCEPTED, peer[48];
-    if (!take_memory(l, &m, n, n >= 0 ? only_descriptor(&m.header) : -1, &rings) ||
-        send(socket, &yes, 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1) {
+    char peer[48];
+    if (!take_memory(l, &m, n, n >= 0 ? only_descriptor(&m.header) : -1, &rings)) {
         leat_rings_release(&rings);
         close(socket);
         return true;
     }
     snprintf(peer, sizeof peer, "shared memory of process %d", leat_unix_peer_of(socket).pid);
-    leat_stream_server_add(l->server, leat_rings_stream_new(rings, socket), peer);
+    leat_stream_server_add(l->server, leat_rings_stream_new(rings, socket), peer, accept_peer,
+                           &socket);
     return true;
 }
 

@@ -1,11 +1,8 @@
 /* listener.c -- the sockets at which peers connect, and the thread that makes the handshakes.
  *
- * 1. A connection whose handshake is not complete costs a descriptor and an entry of a table of
- *    WAITING_MAX entries. When the table is full, the oldest connection, which has had the most
- *    time, is closed.
- * 2. A connection is closed when its handshake is wrong, or not complete after PATIENCE_NS. After a
- *    TLS handshake that failed, the connection stays open until the peer, which reads the reason,
- *    closes it, or until PATIENCE_NS have passed.
+ * Connections whose handshake is not complete are in a table (stream/pending.h). After a TLS
+ * handshake that failed, the connection stays there until the peer, which reads the reason, closes
+ * it, or until its time is over.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,23 +21,20 @@
 #include "cluster/address.h"
 #include "cluster/cluster_spec.h"
 #include "cluster/socket/socket.h"
+#include "cluster/stream/pending.h"
 #include "core/alloc.h"
 #include "core/log.h"
 #include "core/thread.h"
 #include "core/threadpool.h"
 
-enum { WAITING_MAX = 64, SOCKETS_MAX = LEAT_BIND_MAX + 1, BACKLOG = 128 };
-static const int64_t PATIENCE_NS = INT64_C(3000000000), LOG_PAUSE_NS = INT64_C(1000000000),
-                     ACCEPT_PAUSE_NS = INT64_C(100000000);
+enum { SOCKETS_MAX = LEAT_BIND_MAX + 1, BACKLOG = 128 };
 
-/* A connection whose handshake is not complete. */
+/* The state of a connection whose handshake is not complete. */
 typedef struct waiting {
-    int fd;
     bool local;
     leat_tls *tls;            /* NULL: the connection is not encrypted. */
     leat_tls_state tls_state; /* LEAT_TLS_DONE if the connection is not encrypted. */
-    int64_t deadline_ns;
-    size_t got; /* Bytes of handshake that were received. */
+    size_t got;               /* Bytes of handshake that were received. */
     leat_handshake handshake;
 } waiting;
 
@@ -54,24 +48,15 @@ typedef struct listener {
     bool runs;               /* There is a thread. */
     pthread_t thread;
     /* Used by the thread alone: */
-    waiting waiting[WAITING_MAX]; /* The oldest connection first. */
-    int n_waiting;
-    int64_t log_ns;    /* From this time on a failure is logged again. */
-    int64_t accept_ns; /* Until this time no connections are accepted; 0: they are. */
+    leat_pending_table pending; /* The state of each is a waiting. */
 } listener;
 
 /* ---- Handshakes ---- */
-static waiting take_waiting(listener *l, int i)
+static void free_waiting(void *state)
 {
-    waiting w = l->waiting[i];
-    memmove(&l->waiting[i], &l->waiting[i + 1], sizeof(waiting) * (size_t)(--l->n_waiting - i));
-    return w;
-}
-
-static void drop(waiting w)
-{
-    leat_tls_free(w.tls);
-    close(w.fd);
+    waiting *w = state;
+    leat_tls_free(w->tls);
+    free(w);
 }
 
 /* Writes the peer's name for logs and leat_server_call_peer. */
@@ -93,43 +78,56 @@ static void describe(int fd, bool local, char *out, size_t size)
     snprintf(out, size, "socket of %s:%s", host, port);
 }
 
-static void let_in(listener *l, const waiting *w)
+/* A connection whose handshake is right. */
+typedef struct arriving {
+    int fd;
+    leat_tls *tls;
+} arriving;
+
+/* Ends the handshake. A peer that does not get this byte uses another transport. */
+static void accept_peer(void *arg)
 {
-    char peer[64], yes = LEAT_ACCEPTED;
-    if (leat_socket_send(w->fd, w->tls, &(struct iovec){&yes, 1}, 1) != 1) {
-        drop(*w);
-        return;
-    }
-    fcntl(w->fd, F_SETFL, fcntl(w->fd, F_GETFL) & ~O_NONBLOCK); /* The stream's reads block. */
-    describe(w->fd, w->local, peer, sizeof peer);
-    leat_stream_server_add(l->server, leat_socket_stream_new(w->fd, w->tls), peer);
+    const arriving *a = arg;
+    char yes = LEAT_ACCEPTED;
+    if (leat_socket_send(a->fd, a->tls, &(struct iovec){&yes, 1}, 1) != 1)
+        shutdown(a->fd, SHUT_RDWR);
 }
 
-/* Every process that can connect may make TLS handshakes fail: one failure per LOG_PAUSE_NS is
- * logged. */
-static void refuse_tls(listener *l, const waiting *w)
+/* The handshake of entry i is complete and right. */
+static void let_in(listener *l, int i)
 {
     char peer[64];
-    int64_t now = leat_now_ns();
-    if (now >= l->log_ns) {
-        describe(w->fd, w->local, peer, sizeof peer);
+    leat_pending p = leat_pending_take(&l->pending, i);
+    waiting *w = p.state;
+    arriving a = {p.socket, w->tls};
+    fcntl(a.fd, F_SETFL, fcntl(a.fd, F_GETFL) & ~O_NONBLOCK); /* The stream's reads block. */
+    describe(a.fd, w->local, peer, sizeof peer);
+    free(w);
+    leat_stream_server_add(l->server, leat_socket_stream_new(a.fd, a.tls), peer, accept_peer, &a);
+}
+
+/* Every process that can connect may make TLS handshakes fail: one failure a second is logged. */
+static void refuse_tls(listener *l, const waiting *w, int fd)
+{
+    char peer[64];
+    if (leat_pending_may_log(&l->pending)) {
+        describe(fd, w->local, peer, sizeof peer);
         LEAT_LOG(INFO, "No TLS with the %s: %s", peer, leat_tls_error(w->tls));
-        l->log_ns = now + LOG_PAUSE_NS;
     }
-    shutdown(w->fd, SHUT_WR);
+    shutdown(fd, SHUT_WR);
 }
 
 /* Goes on with the TLS handshake, or receives bytes of our own handshake. Gives what recv gives. */
-static ssize_t hear(listener *l, waiting *w)
+static ssize_t hear(listener *l, waiting *w, int fd)
 {
     if (w->tls && (w->tls_state == LEAT_TLS_READS || w->tls_state == LEAT_TLS_WRITES)) {
-        w->tls_state = leat_tls_handshake(w->tls, w->fd);
+        w->tls_state = leat_tls_handshake(w->tls, fd);
         if (w->tls_state == LEAT_TLS_FAILED)
-            refuse_tls(l, w);
+            refuse_tls(l, w, fd);
     }
     struct iovec v = {(char *)&w->handshake + w->got, sizeof w->handshake - w->got};
     if (w->tls_state == LEAT_TLS_DONE)
-        return leat_socket_receive(w->fd, w->tls, &v, 1, MSG_DONTWAIT);
+        return leat_socket_receive(fd, w->tls, &v, 1, MSG_DONTWAIT);
     if (w->tls_state != LEAT_TLS_FAILED) {
         errno = EAGAIN;
         return -1;
@@ -137,7 +135,7 @@ static ssize_t hear(listener *l, waiting *w)
     /* Reads and drops what the peer has sent. If the socket were closed with unread bytes, the
      * system would reset the connection, perhaps before the peer has read why TLS failed. */
     char rest[4096];
-    ssize_t n = recv(w->fd, rest, sizeof rest, MSG_DONTWAIT);
+    ssize_t n = recv(fd, rest, sizeof rest, MSG_DONTWAIT);
     if (n > 0)
         errno = EAGAIN;
     return n > 0 ? -1 : n;
@@ -146,79 +144,41 @@ static ssize_t hear(listener *l, waiting *w)
 /* The connection of entry i is readable, is writable for TLS, or has ended. */
 static void on_bytes(listener *l, int i)
 {
-    waiting *w = &l->waiting[i];
-    ssize_t n = hear(l, w);
+    waiting *w = l->pending.v[i].state;
+    ssize_t n = hear(l, w, l->pending.v[i].socket);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     w->got += n > 0 ? (size_t)n : 0;
     if (n > 0 && w->got < sizeof w->handshake)
         return;
-    waiting done = take_waiting(l, i);
-    if (n > 0 && leat_handshake_right(&done.handshake, LEAT_HANDSHAKE_SOCKET, l->name.secret))
-        let_in(l, &done);
+    if (n > 0 && leat_handshake_right(&w->handshake, LEAT_HANDSHAKE_SOCKET, l->name.secret))
+        let_in(l, i);
     else
-        drop(done);
-}
-
-/* The sockets stay readable while connections cannot be accepted: they are left out of poll for
- * ACCEPT_PAUSE_NS. A connection whose handshake is not complete makes room for another. */
-static void pause_accept(listener *l, int e)
-{
-    int64_t now = leat_now_ns();
-    l->accept_ns = now + ACCEPT_PAUSE_NS;
-    if (l->n_waiting)
-        drop(take_waiting(l, 0));
-    if (now >= l->log_ns)
-        LEAT_LOG(WARNING,
-                 "No connection by a socket can be accepted now: %s. Too many descriptors are open "
-                 "(ulimit -n)",
-                 strerror(e));
-    l->log_ns = now >= l->log_ns ? now + LOG_PAUSE_NS : l->log_ns;
+        leat_pending_close(&l->pending, i);
 }
 
 static void on_connect(listener *l, int socket, bool local)
 {
     int fd;
     while ((fd = accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-        waiting w = {.fd = fd, .local = local, .deadline_ns = leat_now_ns() + PATIENCE_NS};
+        waiting *w = leat_new(waiting);
+        w->local = local;
         leat_socket_set_up(fd, local);
         if (l->tls && !local) {
-            w.tls_state = LEAT_TLS_READS;
-            leat_status s = leat_tls_new(l->tls, NULL, &w.tls);
+            w->tls_state = LEAT_TLS_READS;
+            leat_status s = leat_tls_new(l->tls, NULL, &w->tls);
             if (s) { /* Out of memory. The peer's calls go by gRPC, and it connects again later. */
                 leat_status_free(s);
+                free(w);
                 close(fd);
                 continue;
             }
         }
-        if (l->n_waiting == WAITING_MAX)
-            drop(take_waiting(l, 0));
-        l->waiting[l->n_waiting++] = w;
-        on_bytes(l, l->n_waiting - 1); /* The handshake has often come already. */
+        leat_pending_add(&l->pending, fd, w);
+        on_bytes(l, l->pending.n - 1); /* The handshake has often come already. */
     }
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-        pause_accept(l, errno);
-}
-
-/* Closes connections whose deadline has passed. Gives the milliseconds until the next deadline; -1:
- * there is none. */
-static int close_late(listener *l)
-{
-    int64_t now = leat_now_ns();
-    while (l->n_waiting && l->waiting[0].deadline_ns <= now)
-        drop(take_waiting(l, 0));
-    int64_t next = l->n_waiting ? l->waiting[0].deadline_ns : INT64_MAX;
-    if (l->accept_ns)
-        next = l->accept_ns < next ? l->accept_ns : next;
-    return next < INT64_MAX ? (int)((next - now) / 1000000) + 1 : -1;
-}
-
-/* Whether connections are to be accepted now. */
-static bool accepts(listener *l)
-{
-    if (leat_now_ns() >= l->accept_ns)
-        l->accept_ns = 0;
-    return !l->accept_ns;
+        leat_pending_pause(&l->pending, errno);
 }
 
 static short wanted(const waiting *w)
@@ -231,27 +191,27 @@ static void *listen_on(void *arg)
     listener *l = arg;
     pthread_setname_np(pthread_self(), "leat-accept");
     for (;;) {
-        struct pollfd p[1 + SOCKETS_MAX + WAITING_MAX];
-        bool accepting = accepts(l);
-        int ms = close_late(l), n = 0, waiting = l->n_waiting;
+        struct pollfd p[1 + SOCKETS_MAX + LEAT_PENDING_MAX];
+        int64_t next = leat_pending_expire(&l->pending), now = leat_now_ns();
+        int ms = !next ? -1 : next > now ? (int)((next - now) / 1000000) + 1 : 0;
+        int n = 0, pending = l->pending.n;
         p[n++] = (struct pollfd){l->quit, POLLIN, 0};
         for (int i = 0; i < l->n_sockets; i++)
-            p[n++] = (struct pollfd){l->sockets[i], accepting ? POLLIN : 0, 0};
-        for (int i = 0; i < waiting; i++)
-            p[n++] = (struct pollfd){l->waiting[i].fd, wanted(&l->waiting[i]), 0};
+            p[n++] = (struct pollfd){l->sockets[i], l->pending.accept_ns ? 0 : POLLIN, 0};
+        for (int i = 0; i < pending; i++)
+            p[n++] = (struct pollfd){l->pending.v[i].socket, wanted(l->pending.v[i].state), 0};
         if (poll(p, (nfds_t)n, ms) < 0 && errno != EINTR)
             usleep(10000); /* ENOMEM: try again later. */
         if (p[0].revents)
             break;
-        for (int i = waiting - 1; i >= 0; i--) /* Backwards, since on_bytes removes entries. */
+        for (int i = pending - 1; i >= 0; i--) /* Backwards, since on_bytes removes entries. */
             if (p[1 + l->n_sockets + i].revents)
                 on_bytes(l, i);
         for (int i = 0; i < l->n_sockets; i++)
             if (p[1 + i].revents & POLLIN)
                 on_connect(l, l->sockets[i], l->local[i]);
     }
-    while (l->n_waiting)
-        drop(take_waiting(l, l->n_waiting - 1));
+    leat_pending_close_all(&l->pending);
     return NULL;
 }
 
@@ -353,6 +313,8 @@ static leat_status start(const char *address, const leat_listen_options *options
                          leat_endpoint **out)
 {
     listener *l = leat_new(listener);
+    l->pending.what = "a socket";
+    l->pending.free_state = free_waiting;
     l->quit = eventfd(0, EFD_CLOEXEC);
     l->server = leat_stream_server_new(options, handler, arg, close_listener, l);
     leat_endpoint *base = leat_stream_server_base(l->server);

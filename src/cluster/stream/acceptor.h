@@ -1,10 +1,7 @@
 /* acceptor.h -- accepts the connections at a listening Unix socket, in the watch's thread (conn.h).
  *
- * 1. Nothing waits there: a connection whose handshake has not come costs a descriptor and an entry
- *    of a table. It is closed after some seconds, or, if the table is full, when it is the oldest.
+ * 1. Nothing waits there: connections whose handshake has not come are in a table (pending.h).
  * 2. Processes of other users are refused before anything of theirs is read.
- * 3. When descriptors have run out, nothing is accepted for a tenth of a second, and the log says
- * so.
  */
 #ifndef LEAT_CLUSTER_STREAM_ACCEPTOR_H
 #define LEAT_CLUSTER_STREAM_ACCEPTOR_H

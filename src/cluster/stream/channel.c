@@ -2,6 +2,7 @@
  * once: by its reply, its deadline, a cancellation or the end of the connection, whichever comes
  * first. */
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,7 +128,15 @@ static void on_frame(leat_conn *c, const leat_frame *f, const char *method, cons
     if (!k)
         return; /* The call was cancelled, or missed its deadline. */
     if (!in) {
-        k->fn(k->arg, failure(k, LEAT_RESOURCE_EXHAUSTED, "sent a reply that is too large"), NULL);
+        char what[160];
+        if (f->size > (uint64_t)c->max_message)
+            snprintf(what, sizeof what, "sent a reply of %llu bytes, and the limit is %lld",
+                     (unsigned long long)f->size, (long long)c->max_message);
+        else
+            snprintf(what, sizeof what,
+                     "sent a reply of %llu bytes, for which this task has no memory",
+                     (unsigned long long)f->size);
+        k->fn(k->arg, failure(k, LEAT_RESOURCE_EXHAUSTED, what), NULL);
     } else if (f->kind == LEAT_FRAME_REPLY) {
         k->fn(k->arg, NULL, in);
     } else {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/alloc.h"
 #include "core/buffer.h"
 #include "core/cond.h"
 #include "core/later.h"
@@ -137,7 +136,7 @@ typedef struct message {
     leat_slice few_slices[8], *slices;
     leat_buffer *buffer; /* Holds the segments of a message larger than SMALL; else NULL. */
     leat_incoming in;
-    bool too_large; /* The segments' bytes were dropped. */
+    bool dropped; /* The frame is too large or there is no memory: its bytes were dropped. */
     _Alignas(64) uint8_t small[SMALL];
 } message;
 
@@ -168,10 +167,10 @@ static bool read_segments(leat_conn *c, message *l)
         leat_conn_finish(c, LEAT_CONN_GARBAGE);
         return false;
     }
-    l->too_large = f->size > (uint64_t)c->max_message;
-    if (!l->too_large && place > SMALL)
-        l->too_large = !(l->buffer = leat_buffer_try(NULL, LEAT_UINT8, place));
-    if (l->too_large)
+    l->dropped = f->size > (uint64_t)c->max_message;
+    if (!l->dropped && place > SMALL)
+        l->dropped = !(l->buffer = leat_buffer_try(NULL, LEAT_UINT8, place));
+    if (l->dropped)
         return read_bytes(c, NULL, f->size);
     uint8_t *to = l->buffer ? l->buffer->data : l->small;
     place = 0;
@@ -191,7 +190,7 @@ static bool read_message(leat_conn *c, message *l)
     l->buffer = NULL;
     l->lengths = l->few_lengths;
     l->slices = l->few_slices;
-    l->too_large = false;
+    l->dropped = false;
     const leat_frame *f = &l->frame;
     if (!read_bytes(c, &l->frame, sizeof l->frame))
         return false;
@@ -204,12 +203,17 @@ static bool read_message(leat_conn *c, message *l)
         return false;
     }
     l->method[f->method] = 0;
-    if (f->segments > 8) {
-        l->lengths = leat_new_array(uint64_t, f->segments);
-        l->slices = leat_new_array(leat_slice, f->segments);
+    const size_t lengths_size = f->segments * sizeof(uint64_t);
+    if (f->segments > 8) { /* The peer decides how many. */
+        l->lengths = malloc(lengths_size);
+        l->slices = calloc(f->segments, sizeof(leat_slice));
+        l->dropped = !l->lengths || !l->slices;
     }
-    bool ok = read_bytes(c, l->method, f->method) &&
-              read_bytes(c, l->lengths, f->segments * sizeof(uint64_t)) && read_segments(c, l);
+    bool ok = read_bytes(c, l->method, f->method);
+    if (l->dropped)
+        ok = ok && read_bytes(c, NULL, lengths_size) && read_bytes(c, NULL, f->size);
+    else
+        ok = ok && read_bytes(c, l->lengths, lengths_size) && read_segments(c, l);
     if (!ok)
         release(l);
     else if (c->stream->ops->frame_read)
@@ -237,7 +241,7 @@ static bool work(leat_conn *c, message *l, uint64_t number)
     uint64_t works = role_of(number, LEAT_READER_WORKS);
     __atomic_store_n(&c->role, works, __ATOMIC_SEQ_CST);
     leat_watch_busy();
-    c->ops->frame(c, &l->frame, l->method, l->too_large ? NULL : &l->in);
+    c->ops->frame(c, &l->frame, l->method, l->dropped ? NULL : &l->in);
     release(l);
     return move_role(c, works, role_of(number, LEAT_READER_READS));
 }
@@ -363,11 +367,22 @@ bool leat_conn_take_reader(leat_conn *c, uint64_t *number_out)
     return taken;
 }
 
+static __thread bool thread_waits;
+
+bool leat_conn_thread_waits(void)
+{
+    return thread_waits;
+}
+
 bool leat_conn_read_one(leat_conn *c, uint64_t number)
 {
     message l;
-    if (read_message(c, &l))
-        return work(c, &l, number);
+    if (read_message(c, &l)) {
+        thread_waits = true;
+        bool mine = work(c, &l, number);
+        thread_waits = false;
+        return mine;
+    }
     leat_conn_free_reader(c, number);
     leat_conn_start_reader(c); /* The connection has ended: that thread calls ops->ended. */
     return false;

@@ -119,7 +119,7 @@ typedef enum leat_reader {
 typedef struct leat_conn_ops {
     /* A frame of kind REQUEST, REPLY, ERROR or CANCEL was read; runs in the thread that has the
      * reader role. method is "" unless the frame is a request. in is NULL if the frame was too
-     * large, and its bytes were dropped. */
+     * large, or there was no memory for it, and its bytes were dropped. */
     void (*frame)(leat_conn *c, const leat_frame *f, const char *method, const leat_incoming *in);
     void (*chores)(leat_conn *c);   /* Called in a thread of c after leat_conn_call_reader. */
     void (*ended)(leat_conn *c);    /* Called once, when no more frames will be read. */
@@ -208,6 +208,8 @@ void leat_conn_start_reader(leat_conn *c);
 /* Reads one frame, of which bytes have come or whose connection has ended, and works on it. False
  * if the caller does not have the reader role any more. */
 bool leat_conn_read_one(leat_conn *c, uint64_t number);
+/* Whether the calling thread works on a frame by leat_conn_read_one. It must not block then. */
+bool leat_conn_thread_waits(void);
 
 /* ---- Used by conn.c and send.c only ---- */
 /* Starts a thread of the connection. fn has to end with leat_conn_thread_ends(conn). False: the
@@ -275,8 +277,11 @@ typedef struct leat_stream_server leat_stream_server;
 leat_stream_server *leat_stream_server_new(const leat_listen_options *o, leat_handler_fn handler,
                                            void *arg, void (*close)(void *owner), void *owner);
 leat_endpoint *leat_stream_server_base(leat_stream_server *s);
-/* Takes the stream. leat_server_call_peer gives peer, which is copied. */
-void leat_stream_server_add(leat_stream_server *s, leat_stream *stream, const char *peer);
+/* Takes the stream. leat_server_call_peer gives peer, which is copied. accept(arg) tells the peer
+ * that it may send; it is not called if the connection cannot be served, for want of a thread: the
+ * stream is closed then. */
+void leat_stream_server_add(leat_stream_server *s, leat_stream *stream, const char *peer,
+                            void (*accept)(void *arg), void *arg);
 /* The function stop of a transport: closes the owner, then does as leat_listener_stop, and frees
  * the server. */
 void leat_stream_server_stop(leat_endpoint *server, int64_t deadline_ns);

@@ -8,9 +8,11 @@
 #include "cluster/gone.h"
 #include "cluster/stream/conn.h"
 #include "core/alloc.h"
+#include "core/buffer.h"
 #include "core/cond.h"
 #include "core/later.h"
 #include "core/log.h"
+#include "core/thread.h"
 #include "core/threadpool.h"
 
 typedef struct served served;
@@ -20,6 +22,7 @@ struct leat_stream_server {
     leat_endpoint base;
     leat_handler_fn handler;
     void *arg;
+    bool (*may_block)(const char *method); /* NULL: no method. */
     void (*close)(void *owner);
     void *owner;
     int64_t max_message;
@@ -137,6 +140,65 @@ static void will_block(leat_server_call *base)
     leat_conn_hand_over(&((server_call *)base)->served->conn);
 }
 
+static void handler_returned(leat_stream_server *l)
+{
+    pthread_mutex_lock(&l->lock);
+    if (--l->handlers == 0)
+        pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* A call whose handler runs in a thread of its own, since it may block, and the thread that has
+ * read the request waits for something else. */
+typedef struct apart {
+    leat_stream_server *server; /* A reference. */
+    server_call *call;
+    char *method;
+    leat_incoming in; /* With a copy of the slices, and a reference to their buffer. */
+} apart;
+
+static void apart_free(apart *x)
+{
+    if (x->in.owner)
+        leat_buffer_unref(x->in.owner);
+    unref_server(x->server);
+    free((void *)x->in.slices);
+    free(x->method);
+    free(x);
+}
+
+static void *handle_apart(void *arg)
+{
+    apart *x = arg;
+    x->server->handler(x->server->arg, &x->call->base, x->method, &x->in);
+    handler_returned(x->server);
+    apart_free(x);
+    return NULL;
+}
+
+/* False if no thread can be started, or the bytes of the request are not in a buffer. */
+static bool start_apart(leat_stream_server *l, server_call *a, const char *method,
+                        const leat_incoming *in)
+{
+    if (in->size && !in->owner)
+        return false;
+    apart *x = leat_new(apart);
+    leat_slice *slices = leat_new_array(leat_slice, in->n + 1);
+    if (in->n)
+        memcpy(slices, in->slices, sizeof(*slices) * (size_t)in->n);
+    *x = (apart){l, a, leat_xstrdup(method), *in};
+    x->in.slices = slices;
+    if (in->owner)
+        leat_buffer_ref(in->owner);
+    pthread_mutex_lock(&l->lock);
+    l->refs++;
+    pthread_mutex_unlock(&l->lock);
+    bool started = leat_thread_start(NULL, handle_apart, x) == 0;
+    if (!started)
+        apart_free(x);
+    return started;
+}
+
 static void on_request(served *g, const leat_frame *f, const char *method, const leat_incoming *in)
 {
     static const leat_server_call_ops ops = {reply, on_cancel, peer, will_block};
@@ -149,12 +211,16 @@ static void on_request(served *g, const leat_frame *f, const char *method, const
     pthread_mutex_unlock(&l->lock);
     if (stopping)
         send_error(&g->conn, f->id, leat_error(UNAVAILABLE, "The task is being shut down"));
+    else if (!in && f->size > (uint64_t)l->max_message)
+        send_error(&g->conn, f->id,
+                   leat_error(RESOURCE_EXHAUSTED,
+                              "%s of %llu bytes is larger than the limit of %lld", method,
+                              (unsigned long long)f->size, (long long)l->max_message));
     else if (!in)
         send_error(&g->conn, f->id,
                    leat_error(RESOURCE_EXHAUSTED,
-                              "%s of %llu bytes is larger than the limit of "
-                              "%lld, or than the memory that is free",
-                              method, (unsigned long long)f->size, (long long)l->max_message));
+                              "There is no memory for a message of %llu bytes (%s)",
+                              (unsigned long long)f->size, method));
     else if (!room)
         send_error(&g->conn, f->id,
                    leat_error(RESOURCE_EXHAUSTED,
@@ -176,11 +242,11 @@ static void on_request(served *g, const leat_frame *f, const char *method, const
         a->next->link = &a->next;
     g->calls = a;
     pthread_mutex_unlock(&g->conn.lock);
+    if (leat_conn_thread_waits() && l->may_block && l->may_block(method) &&
+        start_apart(l, a, method, in))
+        return;
     l->handler(l->arg, &a->base, method, in);
-    pthread_mutex_lock(&l->lock);
-    if (--l->handlers == 0)
-        pthread_cond_broadcast(&l->changed);
-    pthread_mutex_unlock(&l->lock);
+    handler_returned(l);
 }
 
 static void nothing(void) {}
@@ -250,6 +316,7 @@ leat_stream_server *leat_stream_server_new(const leat_listen_options *options,
     leat_stream_server *l = leat_new(leat_stream_server);
     l->handler = handler;
     l->arg = arg;
+    l->may_block = options->may_block;
     l->close = close;
     l->owner = owner;
     l->max_calls = options->max_calls ? options->max_calls : 10000;
@@ -265,7 +332,8 @@ leat_endpoint *leat_stream_server_base(leat_stream_server *l)
     return &l->base;
 }
 
-void leat_stream_server_add(leat_stream_server *l, leat_stream *stream, const char *peer)
+void leat_stream_server_add(leat_stream_server *l, leat_stream *stream, const char *peer,
+                            void (*accept)(void *arg), void *arg)
 {
     static const leat_conn_ops ops = {on_frame, on_nothing, on_ended, on_released, on_tick};
     served *g = leat_new(served);
@@ -285,6 +353,8 @@ void leat_stream_server_add(leat_stream_server *l, leat_stream *stream, const ch
         if (g->next)
             g->next->link = g->link;
         free(g);
+    } else {
+        accept(arg); /* on_ended waits for the lock, so the stream lives. */
     }
     pthread_mutex_unlock(&l->lock);
     if (e)

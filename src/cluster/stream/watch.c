@@ -216,10 +216,12 @@ static void *watch(void *unused)
     return NULL;
 }
 
-static void listen_to(int fd, void *who)
+static leat_status listen_to(int fd, void *who)
 {
     struct epoll_event e = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.ptr = who};
-    epoll_ctl(poller, EPOLL_CTL_ADD, fd, &e);
+    LEAT_REQUIRE(epoll_ctl(poller, EPOLL_CTL_ADD, fd, &e) == 0, RESOURCE_EXHAUSTED,
+                 "A connection cannot be watched (epoll): %s", strerror(errno));
+    return NULL;
 }
 
 /* Waits until the thread has ended. users_lock is held. */
@@ -243,7 +245,12 @@ static leat_status start_watch(void)
     poller = wake_fd < 0 ? -1 : epoll_create1(EPOLL_CLOEXEC);
     LEAT_REQUIRE(poller >= 0, RESOURCE_EXHAUSTED, "No descriptor to watch connections: %s",
                  strerror(errno));
-    listen_to(wake_fd, NULL);
+    leat_status s = listen_to(wake_fd, NULL);
+    if (s) {
+        close(poller);
+        poller = -1;
+        return s;
+    }
     quits = false;
     __atomic_store_n(&next, leat_now_ns() + leat_ping_after_ns / 2, __ATOMIC_SEQ_CST);
     pthread_mutex_lock(&lock);
@@ -288,15 +295,18 @@ leat_status leat_watch_add(leat_conn *c)
 {
     LEAT_TRY(join());
     pthread_mutex_lock(&lock);
-    c->next = conns;
-    c->link = &conns;
-    if (conns)
-        conns->link = &c->next;
-    conns = c;
-    if (c->stream->end_fd >= 0)
-        listen_to(c->stream->end_fd, c);
+    leat_status s = c->stream->end_fd >= 0 ? listen_to(c->stream->end_fd, c) : NULL;
+    if (!s) {
+        c->next = conns;
+        c->link = &conns;
+        if (conns)
+            conns->link = &c->next;
+        conns = c;
+    }
     pthread_mutex_unlock(&lock);
-    return NULL;
+    if (s)
+        leave();
+    return s;
 }
 
 void leat_watch_remove(leat_conn *c)
@@ -315,11 +325,15 @@ leat_status leat_watch_add_listener(leat_accept_watch *d)
 {
     LEAT_TRY(join());
     pthread_mutex_lock(&lock);
-    d->next = listeners;
-    listeners = d;
-    listen_to(d->socket, d);
+    leat_status s = listen_to(d->socket, d);
+    if (!s) {
+        d->next = listeners;
+        listeners = d;
+    }
     pthread_mutex_unlock(&lock);
-    return NULL;
+    if (s)
+        leave();
+    return s;
 }
 
 void leat_watch_remove_listener(leat_accept_watch *d)

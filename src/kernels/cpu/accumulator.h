@@ -13,8 +13,8 @@
 
 #include <pthread.h>
 
-#include "kernels/cpu/resource_op.h"
-#include "kernels/cpu/waiter.h"
+#include "kernels/any/resource_op.h"
+#include "kernels/any/waiter.h"
 
 typedef struct leat_accumulator {
     leat_resource base;

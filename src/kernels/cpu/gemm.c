@@ -16,11 +16,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef LEAT_INSTRUMENTED /* With a fuzzer's instrumentation, unrolled tiles take clang minutes. */
+#define INLINE static __attribute__((noinline, unused))
+#define UNROLL
+#else
 #define INLINE static inline __attribute__((always_inline))
 #ifdef __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define UNROLL _Pragma("GCC unroll 8")
+#endif
 #endif
 
 #ifdef __AVX__

@@ -2,7 +2,7 @@
 #ifndef LEAT_CPU_LOOKUP_H
 #define LEAT_CPU_LOOKUP_H
 
-#include "kernels/cpu/resource_op.h"
+#include "kernels/any/resource_op.h"
 
 /* The table behind input 0, which must be one that is filled once, and its dtypes. Shares it:
  * leat_resource_unref. */

@@ -11,8 +11,8 @@
 #include <pthread.h>
 
 #include "kernels/cpu/philox.h"
-#include "kernels/cpu/resource_op.h"
-#include "kernels/cpu/waiter.h"
+#include "kernels/any/resource_op.h"
+#include "kernels/any/waiter.h"
 
 typedef enum leat_queue_kind {
     LEAT_QUEUE_FIFO,
@@ -30,6 +30,10 @@ typedef enum leat_attempt_kind {
     LEAT_TAKE_UP_TO, /* a batch of n, or the rest of a closed queue */
 } leat_attempt_kind;
 
+/* Called once when a kernel that uses a queue has dequeued an element. Takes s and, if s is OK, the
+ * tensors of the tuple; borrows the array. */
+typedef void (*leat_queue_taken_fn)(void *arg, leat_status s, leat_tensor **tuple);
+
 enum { LEAT_ATTEMPT_FEW = 8 };
 typedef struct leat_attempt {
     leat_waiter base;
@@ -38,6 +42,8 @@ typedef struct leat_attempt {
     leat_tensor **taken;  /* elements dequeued so far, one tuple after another; few, or allocated */
     int64_t n_taken, cap; /* elements */
     leat_tensor *few[LEAT_ATTEMPT_FEW];
+    leat_queue_taken_fn taken_fn; /* of leat_queue_take; else NULL */
+    void *taken_arg;
 } leat_attempt;
 
 typedef struct leat_queue {
@@ -87,6 +93,10 @@ leat_status leat_queue_batch(const leat_queue *q, leat_kernel *k, leat_tensor *c
 /* Adds an attempt for the kernel, and calls leat_kernel_done, now or later. Takes the reference to
  * q. */
 void leat_queue_attempt(leat_queue *q, leat_kernel *k, leat_attempt_kind kind, int64_t wanted);
+/* Dequeues one element for a kernel that goes on with it, such as a reader, which dequeues the name
+ * of its next file. fn(arg) is called once, maybe before this returns, from any thread, and sees to
+ * it that the kernel ends. The step's cancellation ends the wait. Shares q. */
+void leat_queue_take(leat_queue *q, leat_kernel *k, leat_queue_taken_fn fn, void *arg);
 /* Closes at once: pending enqueues are cancelled. */
 void leat_queue_close_now(leat_queue *q);
 

@@ -204,16 +204,33 @@ static void give(leat_waiter *w)
         free(a->taken);
 }
 
+/* Hands the dequeued element to the kernel, which goes on. */
+static void hand_on(leat_waiter *w)
+{
+    leat_attempt *a = (leat_attempt *)w;
+    a->taken_fn(a->taken_arg, w->status, a->taken);
+    if (a->taken != a->few)
+        free(a->taken);
+}
+
 static const leat_waiter_ops ops = {
     .size = sizeof(leat_attempt), .give = give, .cancelled = cancelled};
+static const leat_waiter_ops take_ops = {
+    .size = sizeof(leat_attempt), .give = hand_on, .cancelled = cancelled, .goes_on = true};
 
-void leat_queue_attempt(leat_queue *q, leat_kernel *k, leat_attempt_kind kind, int64_t wanted)
+static leat_attempt *attempt_new(const leat_waiter_ops *o, leat_queue *q, leat_kernel *k,
+                                 leat_attempt_kind kind, int64_t wanted)
 {
-    leat_attempt *a = leat_waiter_new(&ops, k, &q->base);
+    leat_attempt *a = leat_waiter_new(o, k, &q->base);
     a->kind = kind;
     a->wanted = wanted;
     a->taken = a->few;
     a->cap = FEW / q->n;
+    return a;
+}
+
+static void begin(leat_queue *q, leat_attempt *a)
+{
     leat_waiters finished = {0};
     pthread_mutex_lock(&q->lock);
     leat_waiters_add(line_of(a), &a->base);
@@ -224,6 +241,20 @@ void leat_queue_attempt(leat_queue *q, leat_kernel *k, leat_attempt_kind kind, i
     }
     pthread_mutex_unlock(&q->lock);
     leat_waiters_finish(&finished);
+}
+
+void leat_queue_attempt(leat_queue *q, leat_kernel *k, leat_attempt_kind kind, int64_t wanted)
+{
+    begin(q, attempt_new(&ops, q, k, kind, wanted));
+}
+
+void leat_queue_take(leat_queue *q, leat_kernel *k, leat_queue_taken_fn fn, void *arg)
+{
+    leat_resource_ref(&q->base);
+    leat_attempt *a = attempt_new(&take_ops, q, k, LEAT_TAKE, 1);
+    a->taken_fn = fn;
+    a->taken_arg = arg;
+    begin(q, a);
 }
 
 void leat_queue_close_now(leat_queue *q)

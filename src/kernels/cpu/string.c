@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "core/strbuf.h"
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/parse_number.h"
 
 static leat_status set(leat_string *s, const leat_strbuf *b)
 {
@@ -157,8 +157,7 @@ static leat_status as_string_run(leat_kernel *k)
 
 /* ---- StringToNumber ---- */
 
-/* Parses number i of y; false if the text is not a number, or one that does not fit. */
-static bool parse(const char *text, size_t size, leat_tensor *y, int64_t i)
+bool leat_parse_number(const char *text, size_t size, leat_tensor *y, int64_t i)
 {
     char *end;
     errno = 0;
@@ -188,7 +187,7 @@ static leat_status to_number_run(leat_kernel *k)
     LEAT_TRY(leat_kernel_out(k, 0, &x->shape, &y));
     for (int64_t i = 0; i < x->count; i++) {
         const leat_string *s = AT(leat_string, x) + i;
-        LEAT_REQUIRE(s->size > 0 && parse(s->data, s->size, y, i), INVALID_ARGUMENT,
+        LEAT_REQUIRE(s->size > 0 && leat_parse_number(s->data, s->size, y, i), INVALID_ARGUMENT,
                      "StringToNumberOp could not correctly convert string: %.*s",
                      s->size > 1000 ? 1000 : (int)s->size, s->data ? s->data : "");
     }

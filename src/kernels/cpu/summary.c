@@ -7,8 +7,7 @@
 #include "core/alloc.h"
 #include "core/map.h"
 #include "core/strbuf.h"
-#include "kernels/cpu/cpu.h"
-#include "proto/event.pb-c.h"
+#include "kernels/cpu/summary.h"
 #include "proto/tensor_codec.h"
 #include "proto/wire.h"
 
@@ -89,7 +88,7 @@ static void collapse(Leat__HistogramProto *h, double *counts, double *ends)
 }
 
 /* ---- Output 0: a message as a string ---- */
-static leat_status put(leat_kernel *k, const Leat__Summary *m)
+leat_status leat_summary_put(leat_kernel *k, const Leat__Summary *m)
 {
     leat_strbuf b = {0};
     leat_tensor *y;
@@ -107,10 +106,10 @@ static leat_status put_value(leat_kernel *k, Leat__Summary__Value *v)
     Leat__Summary m = LEAT__SUMMARY__INIT;
     m.n_value = 1;
     m.value = &v;
-    return put(k, &m);
+    return leat_summary_put(k, &m);
 }
 
-static char *tag_of(const leat_tensor *t, int64_t i)
+char *leat_summary_tag(const leat_tensor *t, int64_t i)
 {
     leat_string *s = AT(leat_string, t) + i;
     return s->data ? s->data : "";
@@ -123,13 +122,13 @@ static leat_status scalar_summary(leat_kernel *k)
     LEAT_REQUIRE(leat_shape_equal(&tags->shape, &values->shape) || (one && values->count == 1),
                  INVALID_ARGUMENT, "tags and values not the same shape: %s != %s%s%s%s",
                  leat_shape_show(&tags->shape).s, leat_shape_show(&values->shape).s,
-                 one ? " (tag '" : "", one ? tag_of(tags, 0) : "", one ? "')" : "");
+                 one ? " (tag '" : "", one ? leat_summary_tag(tags, 0) : "", one ? "')" : "");
     size_t n = (size_t)tags->count;
     Leat__Summary__Value *v = leat_new_array(Leat__Summary__Value, n ? n : 1);
     Leat__Summary__Value **list = leat_new_array(Leat__Summary__Value *, n ? n : 1);
     for (size_t i = 0; i < n; i++) {
         leat__summary__value__init(&v[i]);
-        v[i].tag = tag_of(tags, (int64_t)i);
+        v[i].tag = leat_summary_tag(tags, (int64_t)i);
         v[i].value_case = LEAT__SUMMARY__VALUE__VALUE_SIMPLE_VALUE;
         v[i].simple_value = (float)leat_tensor_at(values, (int64_t)i);
         list[i] = &v[i];
@@ -137,7 +136,7 @@ static leat_status scalar_summary(leat_kernel *k)
     Leat__Summary m = LEAT__SUMMARY__INIT;
     m.n_value = n;
     m.value = list;
-    leat_status s = put(k, &m);
+    leat_status s = leat_summary_put(k, &m);
     free(v);
     free(list);
     return s;
@@ -153,7 +152,7 @@ static leat_status histogram_summary(leat_kernel *k)
     LEAT_TRY(histogram_of(k, leat_kernel_in(k, 1), &h, counts));
     collapse(&h, counts, ends);
     Leat__Summary__Value v = LEAT__SUMMARY__VALUE__INIT;
-    v.tag = tag_of(tag, 0);
+    v.tag = leat_summary_tag(tag, 0);
     v.value_case = LEAT__SUMMARY__VALUE__VALUE_HISTO;
     v.histo = &h;
     return put_value(k, &v);
@@ -202,7 +201,7 @@ static leat_status merge_summary(leat_kernel *k)
     all.n_value = m.n_values;
     all.value = m.values;
     if (!s)
-        s = put(k, &all);
+        s = leat_summary_put(k, &all);
     for (size_t i = 0; i < m.n; i++)
         leat_proto_free(m.parts[i]);
     free(m.parts);
@@ -238,7 +237,7 @@ static leat_status tensor_summary_v2(leat_kernel *k)
                  "serialized_summary_metadata must be scalar");
     const leat_string *bytes = metadata->data;
     Leat__Summary__Value v = LEAT__SUMMARY__VALUE__INIT;
-    v.tag = tag_of(tag, 0);
+    v.tag = leat_summary_tag(tag, 0);
     LEAT_TRY(LEAT_UNPACK(summary_metadata, bytes->data, bytes->size, &v.metadata));
     leat_status s = put_tensor(k, leat_kernel_in(k, 1), &v);
     leat_proto_free(v.metadata);

@@ -115,19 +115,6 @@ leat_status leat_list_take(leat_kernel *k, int i, leat_list **out)
     return NULL;
 }
 
-leat_status leat_variant_give(leat_kernel *k, int i, leat_variant v)
-{
-    leat_tensor *y;
-    leat_status s = leat_tensor_new(LEAT_VARIANT, leat_shape(), &y);
-    if (s) {
-        leat_variant_drop(v);
-        return s;
-    }
-    *AT(leat_variant, y) = v;
-    leat_kernel_set(k, i, y);
-    return NULL;
-}
-
 leat_status leat_list_give(leat_kernel *k, int i, leat_list *l)
 {
     return leat_variant_give(k, i, (leat_variant){&leat_list_type, l});

@@ -7,6 +7,7 @@
 #ifndef LEAT_CPU_TENSOR_LIST_H
 #define LEAT_CPU_TENSOR_LIST_H
 
+#include "kernels/dataset/optional.h"
 #include "kernels/cpu/cpu.h"
 
 typedef struct leat_list {
@@ -27,9 +28,7 @@ void leat_list_push(leat_list *l, leat_tensor *t); /* takes t */
 leat_status leat_list_input(leat_kernel *k, int i, const leat_list **out) LEAT_MUST_CHECK;
 /* The same list, or a copy, that may be written to; free with leat_list_free. */
 leat_status leat_list_take(leat_kernel *k, int i, leat_list **out) LEAT_MUST_CHECK;
-/* Output i is a scalar that holds v; takes v. */
-leat_status leat_variant_give(leat_kernel *k, int i, leat_variant v) LEAT_MUST_CHECK;
-/* The same for a list; takes l. */
+/* Output i is a scalar that holds l; takes l. */
 leat_status leat_list_give(leat_kernel *k, int i, leat_list *l) LEAT_MUST_CHECK;
 /* Input i as a shape: -1 for any, or a vector with -1 for unknown dims. */
 leat_status leat_list_shape(leat_kernel *k, int i, leat_shape *out) LEAT_MUST_CHECK;
@@ -41,15 +40,6 @@ leat_status leat_list_merge(leat_shape *s, const leat_shape *other) LEAT_MUST_CH
 /* Merges *s with the shapes of the items that are set. */
 leat_status leat_list_known(const leat_list *l, leat_shape *s) LEAT_MUST_CHECK;
 extern const leat_variant_type leat_list_type;
-
-/* optional.c: an immutable object that holds tensors, or nothing. */
-typedef struct leat_optional {
-    atomic_int refs;
-    int n;
-    leat_tensor **v; /* NULL: none */
-} leat_optional;
-leat_optional *leat_optional_new(int n); /* for n tensors, which the caller fills in */
-extern const leat_variant_type leat_optional_type;
 
 /* variant.c: a variant of zeros for v, which is a number, a list or an optional, and for the
  * variants in it; empty ones stay empty. */

@@ -1,5 +1,6 @@
 """Summaries as strings, and the names of shards."""
 
+import numpy as np
 import tensorflow as tf
 
 from gen.case import FLOAT, dtypes, name_of
@@ -47,6 +48,30 @@ def make(f):
         f.case(name_of(t), 'TensorSummaryV2', lambda b: raw.TensorSummaryV2(
             tag=b.feed('t', tf.string), tensor=b.feed(v, t), serialized_summary_metadata=b.feed(
                 tf.compat.v1.SummaryMetadata(display_name='n').SerializeToString(), tf.string)))
+    f.case('plain', 'AudioSummaryV2', lambda b: raw.AudioSummaryV2(
+        tag=b.feed('a', tf.string), tensor=b.feed([[[0, 0.5], [-1, 1], [2, -2]]], FLOAT), sample_rate=b.feed(44100, FLOAT)))
+    f.case('several', 'AudioSummaryV2', lambda b: raw.AudioSummaryV2(
+        tag=b.feed('a', tf.string), tensor=b.feed([[0.25], [0.1]], FLOAT), sample_rate=b.feed(0.2, FLOAT), max_outputs=1))
+    f.case('bad/rate', 'AudioSummaryV2', lambda b: raw.AudioSummaryV2(
+        tag=b.feed('a', tf.string), tensor=b.feed([[0.25]], FLOAT), sample_rate=b.feed(0, FLOAT)),
+        error='sample_rate must be > 0')
+    f.case('bad/rank', 'AudioSummaryV2', lambda b: raw.AudioSummaryV2(
+        tag=b.feed('a', tf.string), tensor=b.feed([0.25], FLOAT), sample_rate=b.feed(8, FLOAT)),
+        error='Tensor must be 3-D or 2-D, got: [1]')
+    f.case('bad/empty', 'AudioSummaryV2', lambda b: raw.AudioSummaryV2(
+        tag=b.feed('a', tf.string), tensor=b.feed([[]], FLOAT), sample_rate=b.feed(8, FLOAT)),
+        error='num_frames must be positive.')
+    f.case('none', 'ImageSummary', lambda b: raw.ImageSummary(
+        tag=b.feed('a', tf.string), tensor=b.feed(np.zeros([0, 2, 2, 3]), FLOAT)))
+    f.case('bad/depth', 'ImageSummary', lambda b: raw.ImageSummary(
+        tag=b.feed('a', tf.string), tensor=b.feed(np.zeros([1, 2, 2, 2]), FLOAT)),
+        error='Tensor must be 4-D with last dim 1, 3, or 4, not [1,2,2,2]')
+    f.case('bad/empty', 'ImageSummary', lambda b: raw.ImageSummary(
+        tag=b.feed('a', tf.string), tensor=b.feed(np.zeros([1, 0, 2, 3]), FLOAT)),
+        error='input tensor must have non-zero dims. Found: [1, 0, 2, 3].')
+    f.case('bad/color', 'ImageSummary', lambda b: raw.ImageSummary(
+        tag=b.feed('a', tf.string), tensor=b.feed(np.zeros([1, 2, 2, 3]), FLOAT), bad_color=tf.make_tensor_proto([1], tf.uint8)),
+        error='expected depth <= bad_color.size, got depth = 3, bad_color.size = 1')
     f.case('plain', 'ShardedFilename', lambda b: raw.ShardedFilename(
         basename=b.feed('/a/b', tf.string), shard=b.feed(4, tf.int32), num_shards=b.feed(100, tf.int32)))
     f.case('large', 'ShardedFilename', lambda b: raw.ShardedFilename(

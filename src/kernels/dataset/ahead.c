@@ -1,0 +1,386 @@
+/* ahead.c -- see ahead.h. */
+#include "kernels/dataset/ahead.h"
+
+#include <stdlib.h>
+
+#include "core/alloc.h"
+#include "core/cond.h"
+#include "kernels/dataset/state.h"
+
+/* A result, or a place for one. */
+typedef struct slot {
+    struct slot *next;
+    leat_ahead *stage;
+    leat_element element; /* the function's arguments until the call has ended */
+    leat_status status;
+    bool end;  /* the function has said that the data end here */
+    bool done; /* the result is there */
+} slot;
+
+struct leat_ahead {
+    atomic_int refs;
+    leat_iteration *in;
+    leat_dataset *d; /* a reference */
+    leat_iterator *input;
+    leat_ahead_options o;
+
+    pthread_mutex_t lock; /* Guards what follows. */
+    pthread_cond_t idle;  /* nothing is under way */
+    slot *first, *last;
+    int64_t n;      /* slots */
+    bool job;       /* a job pulls, or is about to */
+    int calls;      /* that have not ended */
+    bool ended;     /* the input has */
+    bool paused;    /* the position is being saved */
+    bool closed;    /* the iterator was freed */
+    leat_pull pull; /* of the input */
+    leat_pull *waiter;
+};
+
+static void hold(leat_ahead *a)
+{
+    atomic_fetch_add_explicit(&a->refs, 1, memory_order_relaxed);
+    leat_iteration_busy(a->in);
+}
+
+static void unref(leat_ahead *a)
+{
+    if (atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    while (a->first) {
+        slot *s = a->first;
+        a->first = s->next;
+        leat_element_clear(&s->element);
+        leat_status_free(s->status);
+        free(s);
+    }
+    leat_iterator_free(a->input);
+    leat_element_clear(&a->pull.element);
+    leat_status_free(a->pull.status);
+    leat_dataset_unref(a->d);
+    pthread_cond_destroy(&a->idle);
+    pthread_mutex_destroy(&a->lock);
+    free(a);
+}
+
+static void drop(leat_ahead *a)
+{
+    leat_iteration *in = a->in;
+    unref(a);
+    leat_iteration_idle(in);
+}
+
+/* ---- With the lock held ---- */
+
+static bool wanted(const leat_ahead *a)
+{
+    return !a->closed && !a->paused && !a->ended && a->n < a->o.limit &&
+           !leat_iteration_closed(a->in);
+}
+
+/* The slot whose result is the next one to give, or NULL; *before is the one before it. */
+static slot *ready(leat_ahead *a, slot **before)
+{
+    *before = NULL;
+    if (a->first && a->first->done)
+        return a->first;
+    for (slot *s = a->first; a->o.any_order && s && s->next; s = s->next)
+        if (s->next->done && !s->next->end) {
+            *before = s;
+            return s->next;
+        }
+    return NULL;
+}
+
+static bool over(const leat_ahead *a)
+{
+    return !a->first && (a->ended || (!a->job && !wanted(a)));
+}
+
+/* The pull that waits, if it need not wait any more. */
+static leat_pull *take_waiter(leat_ahead *a)
+{
+    slot *before;
+    leat_pull *w = a->waiter;
+    if (!w || (!ready(a, &before) && !over(a)))
+        return NULL;
+    a->waiter = NULL;
+    w->why = LEAT_WHY_AGAIN;
+    return w;
+}
+
+static slot *add_slot(leat_ahead *a)
+{
+    slot *s = leat_new(slot);
+    s->stage = a;
+    if (a->last)
+        a->last->next = s;
+    else
+        a->first = s;
+    a->last = s;
+    a->n++;
+    return s;
+}
+
+static void remove_slot(leat_ahead *a, slot *s, slot *before)
+{
+    if (before)
+        before->next = s->next;
+    else
+        a->first = s->next;
+    if (a->last == s)
+        a->last = before;
+    a->n--;
+    free(s);
+}
+
+static void work_job(void *arg);
+
+static void submit(leat_ahead *a)
+{
+    a->job = true;
+    hold(a);
+    leat_pool_submit(a->in->pool, work_job, a);
+}
+
+static void kick(leat_ahead *a)
+{
+    if (!a->job && wanted(a))
+        submit(a);
+}
+
+static void tell_idle(leat_ahead *a)
+{
+    if (!a->job && a->calls == 0)
+        pthread_cond_broadcast(&a->idle);
+}
+
+/* ---- Calls ---- */
+
+static void called(void *arg, leat_status status, leat_tensor **results, int n)
+{
+    slot *s = arg;
+    leat_ahead *a = s->stage;
+    leat_element args = leat_element_take(&s->element);
+    leat_element_clear(&args);
+    leat_element e = leat_element_new(n);
+    for (int i = 0; i < n; i++)
+        e.v[i] = results[i];
+    pthread_mutex_lock(&a->lock);
+    s->element = e;
+    s->status = status;
+    if (leat_status_code(status) == LEAT_OUT_OF_RANGE) {
+        s->end = !a->o.keeps_count;
+        s->status = s->end ? NULL
+                           : leat_error(INVALID_ARGUMENT,
+                                        "Function invocation produced OutOfRangeError: %s",
+                                        leat_status_message(status));
+        leat_status_free(status);
+    }
+    s->done = true;
+    a->calls--;
+    leat_pull *w = take_waiter(a);
+    tell_idle(a);
+    pthread_mutex_unlock(&a->lock);
+    drop(a);
+    if (w)
+        leat_pull_resume(w);
+}
+
+/* ---- Pulls ---- */
+
+/* With the lock held: the pull of the input has ended. Gives the slot that the function is to be
+ * called for, or NULL. */
+static slot *settle(leat_ahead *a)
+{
+    leat_pull *p = &a->pull;
+    if (p->end) {
+        a->ended = true;
+        return NULL;
+    }
+    slot *s = add_slot(a);
+    s->status = p->status;
+    p->status = NULL;
+    s->element = leat_element_take(&p->element);
+    s->done = s->status || !a->o.fn;
+    return s->done ? NULL : s;
+}
+
+/* Goes on with the job that pulls; `pulled` says that a pull has just ended. */
+static void work(leat_ahead *a, bool pulled)
+{
+    pthread_mutex_lock(&a->lock);
+    for (;;) {
+        slot *call = pulled ? settle(a) : NULL;
+        bool more = wanted(a);
+        if (call)
+            a->calls++;
+        a->job = more;
+        leat_pull *w = take_waiter(a);
+        if (call || w || !more) {
+            if (more)
+                submit(a);
+            tell_idle(a);
+            pthread_mutex_unlock(&a->lock);
+            if (call && w)
+                leat_pull_resume_later(w);
+            if (call) {
+                /* The call goes on with this job's reference. */
+                leat_data_call_start(a->in, a->o.fn, &call->element, called, call);
+                return;
+            }
+            drop(a);
+            if (w)
+                leat_pull_resume(w);
+            return;
+        }
+        pthread_mutex_unlock(&a->lock);
+        if (!leat_pull_start(&a->pull, a->input))
+            return;
+        pulled = true;
+        pthread_mutex_lock(&a->lock);
+    }
+}
+
+static void work_job(void *arg)
+{
+    work(arg, false);
+}
+
+static void pulled(leat_pull *p)
+{
+    work(p->done_arg, true);
+}
+
+/* ---- The stage ---- */
+
+leat_ahead *leat_ahead_new(leat_iteration *in, leat_dataset *d, leat_iterator *input,
+                           const leat_ahead_options *o)
+{
+    leat_ahead *a = leat_new(leat_ahead);
+    atomic_init(&a->refs, 1);
+    a->in = in;
+    a->d = leat_dataset_ref(d);
+    a->input = input;
+    a->o = *o;
+    a->pull = (leat_pull){.iteration = in, .done = pulled, .done_arg = a};
+    pthread_mutex_init(&a->lock, NULL);
+    leat_cond_init(&a->idle);
+    return a;
+}
+
+void leat_ahead_start(leat_ahead *a)
+{
+    pthread_mutex_lock(&a->lock);
+    kick(a);
+    pthread_mutex_unlock(&a->lock);
+}
+
+void leat_ahead_close(leat_ahead *a)
+{
+    if (!a)
+        return;
+    pthread_mutex_lock(&a->lock);
+    a->closed = true;
+    pthread_mutex_unlock(&a->lock);
+    unref(a);
+}
+
+leat_next leat_ahead_next(leat_ahead *a, leat_pull *p)
+{
+    slot *before;
+    pthread_mutex_lock(&a->lock);
+    kick(a);
+    slot *s = ready(a, &before);
+    if (!s && over(a)) {
+        bool ended = a->ended;
+        pthread_mutex_unlock(&a->lock);
+        return ended ? LEAT_NEXT_END
+                     : leat_pull_fail(p, leat_error(CANCELLED, "The iterator was closed"));
+    }
+    if (!s) {
+        if (a->o.limit < a->o.grows_to)
+            a->o.limit = 2 * a->o.limit < a->o.grows_to ? 2 * a->o.limit : a->o.grows_to;
+        a->waiter = p;
+        pthread_mutex_unlock(&a->lock);
+        return LEAT_NEXT_WAIT;
+    }
+    leat_element e = s->element;
+    leat_status status = s->status;
+    bool end = s->end;
+    remove_slot(a, s, before);
+    kick(a);
+    pthread_mutex_unlock(&a->lock);
+    if (status)
+        return leat_pull_fail(p, status);
+    return end ? LEAT_NEXT_END : leat_pull_give(p, e);
+}
+
+/* ---- Positions ---- */
+
+/* Waits, with the lock held, until nothing is under way. */
+static leat_status pause(leat_ahead *a, leat_kernel *k)
+{
+    a->paused = true;
+    while (a->job || a->calls > 0) {
+        LEAT_REQUIRE(!(k && leat_kernel_cancelled(k)) && !leat_iteration_closed(a->in), CANCELLED,
+                     "The step was cancelled while the position of an iterator was saved");
+        leat_cond_wait_until(&a->idle, &a->lock, leat_now_ns() + 20 * INT64_C(1000000));
+    }
+    return NULL;
+}
+
+static leat_status save_slots(leat_ahead *a, leat_state_writer *w)
+{
+    leat_state_put_int(w, a->o.limit);
+    leat_state_put_int(w, a->ended);
+    leat_state_put_int(w, a->n);
+    for (const slot *s = a->first; s; s = s->next) {
+        leat_state_put_int(w, s->end);
+        leat_state_put_int(w, leat_status_code(s->status));
+        if (s->status)
+            leat_state_put_text(w, leat_status_message(s->status));
+        LEAT_TRY(leat_state_put_element(w, &s->element));
+    }
+    return leat_state_put_iterator(w, a->input);
+}
+
+leat_status leat_ahead_save(leat_ahead *a, leat_state_writer *w)
+{
+    pthread_mutex_lock(&a->lock);
+    leat_status s = pause(a, w->kernel);
+    if (!s)
+        s = save_slots(a, w);
+    a->paused = false;
+    pthread_mutex_unlock(&a->lock);
+    return s;
+}
+
+static leat_status restore_slot(leat_ahead *a, leat_state_reader *r)
+{
+    slot *s = add_slot(a);
+    int64_t code;
+    s->done = true;
+    LEAT_TRY(leat_state_get_bool(r, &s->end));
+    LEAT_TRY(leat_state_get_within(r, 0, LEAT_UNAUTHENTICATED, &code));
+    if (code) {
+        char *text;
+        LEAT_TRY(leat_state_get_text(r, &text));
+        s->status = leat_status_new((leat_code)code, __FILE__, __LINE__, "%s", text);
+        free(text);
+    }
+    return leat_state_get_element(r, &s->element);
+}
+
+leat_status leat_ahead_restore(leat_ahead *a, leat_dataset *of, const leat_iterator *parent,
+                               leat_state_reader *r)
+{
+    int64_t n;
+    LEAT_TRY(leat_state_get_within(r, 1, INT64_MAX, &a->o.limit));
+    LEAT_TRY(leat_state_get_bool(r, &a->ended));
+    LEAT_TRY(leat_state_get_within(r, 0, (int64_t)((r->n - r->at) / 9), &n));
+    for (int64_t i = 0; i < n; i++)
+        LEAT_TRY(restore_slot(a, r));
+    LEAT_TRY(leat_state_get_iterator(r, a->in, of, parent, 0, &a->input));
+    return NULL;
+}

@@ -1,0 +1,12 @@
+/* ahead_kinds.h -- datasets that work ahead, for the C interface (api.c). */
+#ifndef LEAT_DATASET_AHEAD_KINDS_H
+#define LEAT_DATASET_AHEAD_KINDS_H
+
+#include "kernels/dataset/dataset.h"
+
+leat_status leat_dataset_prefetched(leat_dataset *in, const char *name, int64_t n,
+                                    leat_dataset **out) LEAT_MUST_CHECK;
+/* Makes the iterator of such a dataset work before it is first pulled. */
+void leat_prefetch_start(leat_iterator *it);
+
+#endif

@@ -1,0 +1,482 @@
+/* batch.c -- datasets that gather elements of their input: Batch, PaddedBatch; and the reverse,
+ * Unbatch. */
+#include "kernels/dataset/batch.h"
+
+#include <stdlib.h>
+
+#include "core/alloc.h"
+#include "core/element.h"
+#include "kernels/dataset/pull.h"
+#include "kernels/dataset/sources.h"
+#include "kernels/dataset/state.h"
+
+typedef struct batch {
+    leat_dataset base;
+    int64_t size;
+    bool drop_remainder;
+    int n_shapes;          /* PaddedBatch: */
+    leat_shape *padded;    /* -1: as large as the largest element of the batch */
+    leat_tensor **padding; /* scalars */
+} batch;
+
+/* Elements are gathered anew by each pull: what a pull that failed has left is dropped. */
+typedef struct batch_iterator {
+    leat_iterator base;
+    leat_elements got;
+} batch_iterator;
+
+static int64_t batch_cardinality(const leat_dataset *d)
+{
+    const batch *b = (const batch *)d;
+    int64_t n = leat_dataset_cardinality(d->in[0]);
+    return n < 0 ? n : n / b->size + (n % b->size != 0 && !b->drop_remainder);
+}
+
+static leat_status read_size(leat_kernel *k, int i, batch *b)
+{
+    LEAT_TRY(leat_data_int(k, i, "batch_size", &b->size));
+    LEAT_REQUIRE(b->size > 0, INVALID_ARGUMENT, "Batch size must be greater than zero.");
+    return NULL;
+}
+
+/* The shapes of batches of elements of these shapes. */
+static void batch_shapes(leat_dataset *d, const leat_shape *shapes)
+{
+    const batch *b = (const batch *)d;
+    for (int i = 0; i < d->n; i++) {
+        leat_shape s = leat_shape_unknown();
+        if (shapes[i].rank >= 0 && shapes[i].rank < LEAT_MAX_RANK) {
+            s = shapes[i];
+            memmove(s.dim + 1, s.dim, (size_t)s.rank * sizeof(*s.dim));
+            s.dim[0] = b->drop_remainder ? b->size : -1;
+            s.rank++;
+        }
+        d->shapes[i] = s;
+    }
+}
+
+static leat_status batch_make(leat_kernel *k, leat_dataset *d)
+{
+    batch *b = (batch *)d;
+    LEAT_TRY(read_size(k, 1, b));
+    if (leat_kernel_inputs(k) > 2)
+        LEAT_TRY(leat_data_bool(k, 2, "drop_remainder", &b->drop_remainder));
+    batch_shapes(d, d->in[0]->shapes);
+    return NULL;
+}
+
+/* ---- Batches ---- */
+
+/* A tensor of the batch: n elements of this shape. Zeroed. */
+static leat_status new_batch(int64_t n, leat_dtype t, const leat_shape *element, leat_tensor **out)
+{
+    LEAT_REQUIRE(element->rank < LEAT_MAX_RANK, INVALID_ARGUMENT,
+                 "A batch of tensors of rank %d would have more than %d dimensions", element->rank,
+                 LEAT_MAX_RANK);
+    leat_shape s = *element;
+    memmove(s.dim + 1, s.dim, (size_t)s.rank * sizeof(*s.dim));
+    s.dim[0] = n;
+    s.rank++;
+    return leat_tensor_new(t, s, out);
+}
+
+static char *place(const leat_tensor *t, int64_t element)
+{
+    return (char *)t->data + (size_t)element * leat_element_size(t->dtype);
+}
+
+leat_status leat_batch_component(const leat_elements *l, int c, leat_tensor **out)
+{
+    const leat_tensor *first = l->v[0].v[c];
+    leat_tensor *t;
+    for (int64_t i = 1; i < l->n; i++) {
+        LEAT_REQUIRE(leat_shape_equal(&first->shape, &l->v[i].v[c]->shape), INVALID_ARGUMENT,
+                     "Cannot batch tensors with different shapes in component %d. First element "
+                     "had shape %s and element %lld had shape %s.",
+                     c, leat_shape_show(&first->shape).s, (long long)i,
+                     leat_shape_show(&l->v[i].v[c]->shape).s);
+        LEAT_REQUIRE(first->dtype == l->v[i].v[c]->dtype, INVALID_ARGUMENT,
+                     "Cannot batch tensors with different types in component %d: %s and %s", c,
+                     leat_dtype_name(first->dtype), leat_dtype_name(l->v[i].v[c]->dtype));
+    }
+    LEAT_TRY(new_batch(l->n, first->dtype, &first->shape, &t));
+    leat_status s = NULL;
+    for (int64_t i = 0; i < l->n && !s; i++)
+        s = leat_elements_copy(t->dtype, place(t, i * first->count), l->v[i].v[c]->data,
+                               first->count);
+    if (s)
+        leat_tensor_unref(t);
+    else
+        *out = t;
+    return s;
+}
+
+static leat_status same_counts(const leat_elements *l)
+{
+    for (int64_t i = 1; i < l->n; i++)
+        LEAT_REQUIRE(l->v[i].n == l->v[0].n, INVALID_ARGUMENT,
+                     "Cannot batch elements of %d and %d components", l->v[0].n, l->v[i].n);
+    return NULL;
+}
+
+leat_status leat_batch_elements(const leat_elements *l, leat_element *out)
+{
+    LEAT_TRY(same_counts(l));
+    leat_element e = leat_element_new(l->v[0].n);
+    leat_status s = NULL;
+    for (int c = 0; c < e.n && !s; c++)
+        s = leat_batch_component(l, c, &e.v[c]);
+    if (s)
+        leat_element_clear(&e);
+    else
+        *out = e;
+    return s;
+}
+
+/* Pulls until there are enough elements. True: *out is what to return; false: the batch is
+ * complete. */
+static bool gather(leat_iterator *it, leat_pull *p, leat_next *out)
+{
+    batch_iterator *g = (batch_iterator *)it;
+    const batch *b = (const batch *)it->d;
+    if (p->why == LEAT_WHY_START)
+        leat_elements_clear(&g->got);
+    else if (p->why == LEAT_WHY_PULLED && !p->end)
+        leat_elements_add(&g->got, &p->element);
+    bool over = p->why == LEAT_WHY_PULLED && p->end;
+    if (!over && g->got.n < b->size) {
+        *out = leat_pull_from(p, it->input);
+        return true;
+    }
+    if (g->got.n == 0 || (b->drop_remainder && g->got.n < b->size)) {
+        leat_elements_clear(&g->got);
+        *out = LEAT_NEXT_END;
+        return true;
+    }
+    return false;
+}
+
+static leat_next finish(leat_iterator *it, leat_pull *p,
+                        leat_status (*join)(leat_iterator *it, leat_element *out))
+{
+    leat_element e = {0};
+    leat_status s = join(it, &e);
+    leat_elements_clear(&((batch_iterator *)it)->got);
+    return s ? leat_pull_fail(p, s) : leat_pull_give(p, e);
+}
+
+static leat_status plain(leat_iterator *it, leat_element *out)
+{
+    return leat_batch_elements(&((batch_iterator *)it)->got, out);
+}
+
+static leat_next batch_next(leat_iterator *it, leat_pull *p)
+{
+    leat_next n;
+    return gather(it, p, &n) ? n : finish(it, p, plain);
+}
+
+static void batch_close(leat_iterator *it)
+{
+    leat_elements_clear(&((batch_iterator *)it)->got);
+}
+
+static const leat_dataset_kind batch_kind = {
+    .size = sizeof(batch),
+    .iterator_size = sizeof(batch_iterator),
+    .inputs = 1,
+    .make = batch_make,
+    .cardinality = batch_cardinality,
+    .next = batch_next,
+    .close = batch_close,
+};
+LEAT_DATASET_RUN(batch_kind)
+
+leat_status leat_dataset_batched(leat_dataset *in, const char *op, const char *name, int64_t size,
+                                 bool drop_remainder, leat_dataset **out)
+{
+    leat_dataset *d;
+    LEAT_REQUIRE(size > 0, INVALID_ARGUMENT, "Batch size must be greater than zero.");
+    LEAT_TRY(leat_dataset_over(&batch_kind, op, name, &in, 1, &d));
+    ((batch *)d)->size = size;
+    ((batch *)d)->drop_remainder = drop_remainder;
+    batch_shapes(d, in->shapes);
+    *out = d;
+    return NULL;
+}
+
+/* ---- PaddedBatch ---- */
+
+static void padded_release(leat_dataset *d)
+{
+    batch *b = (batch *)d;
+    for (int i = 0; i < b->n_shapes; i++)
+        leat_tensor_unref(b->padding[i]);
+    free(b->padding);
+    free(b->padded);
+}
+
+static leat_status read_padded_shape(const leat_tensor *t, leat_shape *out)
+{
+    LEAT_REQUIRE(t->shape.rank == 1, INVALID_ARGUMENT, "All padded shapes must be vectors");
+    LEAT_REQUIRE(t->count < LEAT_MAX_RANK, INVALID_ARGUMENT,
+                 "A padded shape of %lld dimensions has too many: there may be %d",
+                 (long long)t->count, LEAT_MAX_RANK - 1);
+    out->rank = (int)t->count;
+    for (int i = 0; i < out->rank; i++) {
+        out->dim[i] = AT(int64_t, t)[i];
+        LEAT_REQUIRE(out->dim[i] >= -1, INVALID_ARGUMENT, "Dimension %lld must be >= -1",
+                     (long long)out->dim[i]);
+    }
+    return NULL;
+}
+
+static leat_status padded_make(leat_kernel *k, leat_dataset *d)
+{
+    batch *b = (batch *)d;
+    const leat_dataset *in = d->in[0];
+    const leat_node *node = leat_kernel_node(k);
+    const int n = (int)leat_node_int(node, "N"), n_values = leat_data_count(k, "Toutput_types");
+    LEAT_TRY(read_size(k, 1, b));
+    if (leat_kernel_inputs(k) > 2 + n + n_values)
+        LEAT_TRY(leat_data_bool(k, 2 + n + n_values, "drop_remainder", &b->drop_remainder));
+    LEAT_REQUIRE(n == in->n, INVALID_ARGUMENT,
+                 "Number of padded shapes (%d) must match the number of components in the input "
+                 "dataset's elements (%d)",
+                 n, in->n);
+    LEAT_REQUIRE(n_values == in->n, INVALID_ARGUMENT,
+                 "Number of padding values (%d) must match the number of components in the input "
+                 "dataset's elements (%d)",
+                 n_values, in->n);
+    b->n_shapes = n;
+    b->padded = leat_new_array(leat_shape, n + 1);
+    b->padding = leat_new_array(leat_tensor *, n + 1);
+    for (int i = 0; i < n; i++) {
+        const leat_tensor *value = leat_kernel_in(k, 2 + n + i);
+        LEAT_TRY(read_padded_shape(leat_kernel_in(k, 2 + i), &b->padded[i]));
+        LEAT_REQUIRE(value->shape.rank == 0, INVALID_ARGUMENT,
+                     "All padding values must be scalars");
+        LEAT_REQUIRE(value->dtype == in->types[i], INVALID_ARGUMENT,
+                     "Mismatched type between padding value %d and input dataset's component %d: "
+                     "%s vs. %s",
+                     i, i, leat_dtype_name(value->dtype), leat_dtype_name(in->types[i]));
+        b->padding[i] = leat_tensor_ref(value);
+    }
+    batch_shapes(d, b->padded);
+    return NULL;
+}
+
+/* The shape to which the elements' component c is padded. */
+static leat_status padded_shape(const batch *b, const leat_elements *l, int c, leat_shape *out)
+{
+    const leat_shape *want = &b->padded[c];
+    *out = *want;
+    for (int64_t i = 0; i < l->n; i++) {
+        const leat_shape *s = &l->v[i].v[c]->shape;
+        LEAT_REQUIRE(s->rank == want->rank, INVALID_ARGUMENT,
+                     "All elements in a batch must have the same rank as the padded shape for "
+                     "component%d: expected rank %d but got element with rank %d",
+                     c, want->rank, s->rank);
+        LEAT_REQUIRE(l->v[i].v[c]->dtype == b->padding[c]->dtype, INVALID_ARGUMENT,
+                     "Component %d of an element is %s, not %s", c,
+                     leat_dtype_name(l->v[i].v[c]->dtype), leat_dtype_name(b->padding[c]->dtype));
+        for (int j = 0; j < s->rank; j++) {
+            LEAT_REQUIRE(want->dim[j] < 0 || s->dim[j] <= want->dim[j], DATA_LOSS,
+                         "Attempted to pad to a smaller size than the input element.");
+            if (want->dim[j] < 0 && s->dim[j] > out->dim[j])
+                out->dim[j] = s->dim[j];
+        }
+    }
+    return NULL;
+}
+
+/* Copies x into the n elements at `to`, which have shape s and are at least as large. */
+static leat_status copy_into(const leat_tensor *x, char *to, const leat_shape *s)
+{
+    const size_t size = leat_element_size(x->dtype);
+    if (s->rank == 0)
+        return leat_elements_copy(x->dtype, to, x->data, 1);
+    const int64_t row = x->shape.dim[s->rank - 1];
+    int64_t index[LEAT_MAX_RANK] = {0};
+    for (int64_t done = 0; done < x->count; done += row) {
+        int64_t at = 0;
+        for (int j = 0; j < s->rank; j++)
+            at = at * s->dim[j] + index[j];
+        LEAT_TRY(leat_elements_copy(x->dtype, to + (size_t)at * size,
+                                    (const char *)x->data + (size_t)done * size, row));
+        for (int j = s->rank - 2; j >= 0 && ++index[j] == x->shape.dim[j]; j--)
+            index[j] = 0;
+    }
+    return NULL;
+}
+
+static leat_status fill_with(leat_tensor *t, const leat_tensor *value)
+{
+    const size_t size = leat_element_size(t->dtype);
+    for (int64_t i = 0; i < t->count; i++)
+        LEAT_TRY(leat_elements_copy(t->dtype, (char *)t->data + (size_t)i * size, value->data, 1));
+    return NULL;
+}
+
+static leat_status pad_component(const batch *b, const leat_elements *l, int c, leat_tensor **out)
+{
+    leat_shape s;
+    leat_tensor *t;
+    LEAT_TRY(padded_shape(b, l, c, &s));
+    LEAT_TRY(new_batch(l->n, b->padding[c]->dtype, &s, &t));
+    const int64_t each = l->n ? t->count / l->n : 0;
+    leat_status bad = fill_with(t, b->padding[c]);
+    for (int64_t i = 0; i < l->n && !bad; i++)
+        bad = copy_into(l->v[i].v[c], place(t, i * each), &s);
+    if (bad)
+        leat_tensor_unref(t);
+    else
+        *out = t;
+    return bad;
+}
+
+static leat_status padded(leat_iterator *it, leat_element *out)
+{
+    const batch *b = (const batch *)it->d;
+    const leat_elements *l = &((batch_iterator *)it)->got;
+    LEAT_TRY(same_counts(l));
+    LEAT_REQUIRE(l->v[0].n == b->n_shapes, INVALID_ARGUMENT,
+                 "An element has %d components; there are %d padded shapes", l->v[0].n,
+                 b->n_shapes);
+    leat_element e = leat_element_new(b->n_shapes);
+    leat_status s = NULL;
+    for (int c = 0; c < e.n && !s; c++)
+        s = pad_component(b, l, c, &e.v[c]);
+    if (s)
+        leat_element_clear(&e);
+    else
+        *out = e;
+    return s;
+}
+
+static leat_next padded_next(leat_iterator *it, leat_pull *p)
+{
+    leat_next n;
+    return gather(it, p, &n) ? n : finish(it, p, padded);
+}
+
+static const leat_dataset_kind padded_kind = {
+    .size = sizeof(batch),
+    .iterator_size = sizeof(batch_iterator),
+    .inputs = 1,
+    .make = padded_make,
+    .release = padded_release,
+    .cardinality = batch_cardinality,
+    .next = padded_next,
+    .close = batch_close,
+};
+LEAT_DATASET_RUN(padded_kind)
+
+/* ---- Unbatch ---- */
+
+typedef struct unbatch_iterator {
+    leat_iterator base;
+    leat_element whole; /* the element whose rows are given */
+    int64_t row, rows;
+} unbatch_iterator;
+
+static leat_status unbatch_make(leat_kernel *k, leat_dataset *d)
+{
+    for (int i = 0; i < d->n; i++) {
+        leat_shape *s = &d->shapes[i];
+        LEAT_REQUIRE(s->rank != 0, INVALID_ARGUMENT,
+                     "Cannot unbatch an input with scalar components.");
+        if (s->rank > 0)
+            *s = leat_shape_make(s->rank - 1, s->dim + 1);
+    }
+    return NULL;
+}
+
+static leat_status take_whole(unbatch_iterator *u, leat_element *e)
+{
+    leat_element_clear(&u->whole);
+    u->row = u->rows = 0;
+    for (int i = 0; i < e->n; i++) {
+        const leat_shape *s = &e->v[i]->shape;
+        LEAT_REQUIRE(s->rank > 0, INVALID_ARGUMENT,
+                     "Input element must have a non-scalar value in each component.");
+        LEAT_REQUIRE(s->dim[0] == e->v[0]->shape.dim[0], INVALID_ARGUMENT,
+                     "Input element must have the same batch size in each component. Component 0 "
+                     "had size %lld but component %d had size, %lld.",
+                     (long long)e->v[0]->shape.dim[0], i, (long long)s->dim[0]);
+    }
+    u->rows = e->n ? e->v[0]->shape.dim[0] : 0;
+    u->whole = leat_element_take(e);
+    return NULL;
+}
+
+static leat_next unbatch_next(leat_iterator *it, leat_pull *p)
+{
+    unbatch_iterator *u = (unbatch_iterator *)it;
+    if (p->why == LEAT_WHY_PULLED) {
+        if (p->end)
+            return LEAT_NEXT_END;
+        leat_status s = take_whole(u, &p->element);
+        if (s)
+            return leat_pull_fail(p, s);
+    }
+    if (u->row >= u->rows)
+        return leat_pull_from(p, it->input);
+    leat_element e;
+    leat_status s = leat_element_row(&u->whole, u->row++, &e);
+    return s ? leat_pull_fail(p, s) : leat_pull_give(p, e);
+}
+
+static void unbatch_close(leat_iterator *it)
+{
+    leat_element_clear(&((unbatch_iterator *)it)->whole);
+}
+
+static leat_status unbatch_save(leat_iterator *it, leat_state_writer *w)
+{
+    unbatch_iterator *u = (unbatch_iterator *)it;
+    leat_state_put_int(w, u->row < u->rows);
+    if (u->row >= u->rows)
+        return NULL;
+    leat_state_put_int(w, u->row);
+    return leat_state_put_element(w, &u->whole);
+}
+
+static leat_status unbatch_restore(leat_iterator *it, leat_state_reader *r)
+{
+    unbatch_iterator *u = (unbatch_iterator *)it;
+    bool inside;
+    int64_t row;
+    leat_element e = {0};
+    LEAT_TRY(leat_state_get_bool(r, &inside));
+    if (!inside)
+        return NULL;
+    LEAT_TRY(leat_state_get_within(r, 0, INT64_MAX, &row));
+    LEAT_TRY(leat_state_get_element(r, &e));
+    leat_status s = take_whole(u, &e);
+    leat_element_clear(&e);
+    u->row = row;
+    return s;
+}
+
+static const leat_dataset_kind unbatch_kind = {
+    .size = sizeof(leat_dataset),
+    .iterator_size = sizeof(unbatch_iterator),
+    .inputs = 1,
+    .make = unbatch_make,
+    .next = unbatch_next,
+    .close = unbatch_close,
+    .save = unbatch_save,
+    .restore = unbatch_restore,
+};
+LEAT_DATASET_RUN(unbatch_kind)
+
+const leat_kernel_def leat_data_kernels_batch[] = {
+    {.op = "BatchDataset", .run = batch_kind_run},
+    {.op = "BatchDatasetV2", .run = batch_kind_run},
+    {.op = "PaddedBatchDataset", .run = padded_kind_run},
+    {.op = "PaddedBatchDatasetV2", .run = padded_kind_run},
+    {.op = "UnbatchDataset", .run = unbatch_kind_run},
+    {.op = "ExperimentalUnbatchDataset", .run = unbatch_kind_run},
+    {0},
+};

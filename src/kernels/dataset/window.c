@@ -1,0 +1,298 @@
+/* window.c -- Window, whose elements are datasets of the input's elements, and SlidingWindow, which
+ * gives such windows as batches. */
+#include "kernels/dataset/window.h"
+
+#include <stdlib.h>
+
+#include "core/alloc.h"
+#include "kernels/dataset/batch.h"
+#include "kernels/dataset/pull.h"
+#include "kernels/dataset/state.h"
+
+/* ---- A dataset of elements that are there ---- */
+
+typedef struct held {
+    leat_dataset base;
+    leat_elements all;
+} held;
+
+typedef struct at {
+    leat_iterator base;
+    int64_t i;
+} at;
+
+static void held_release(leat_dataset *d)
+{
+    leat_elements_clear(&((held *)d)->all);
+}
+
+static int64_t held_cardinality(const leat_dataset *d)
+{
+    return ((const held *)d)->all.n;
+}
+
+static leat_next held_next(leat_iterator *it, leat_pull *p)
+{
+    at *a = (at *)it;
+    const held *d = (const held *)it->d;
+    if (a->i >= d->all.n)
+        return LEAT_NEXT_END;
+    return leat_pull_give(p, leat_element_copy(&d->all.v[a->i++]));
+}
+
+static leat_status at_save(leat_iterator *it, leat_state_writer *w)
+{
+    leat_state_put_int(w, ((at *)it)->i);
+    return NULL;
+}
+
+static leat_status at_restore(leat_iterator *it, leat_state_reader *r)
+{
+    return leat_state_get_within(r, 0, INT64_MAX, &((at *)it)->i);
+}
+
+static const leat_dataset_kind held_kind = {
+    .size = sizeof(held),
+    .iterator_size = sizeof(at),
+    .release = held_release,
+    .cardinality = held_cardinality,
+    .next = held_next,
+    .save = at_save,
+    .restore = at_restore,
+};
+
+leat_status leat_dataset_of_window(leat_elements *l, int c, int n, const leat_dtype *types,
+                                   const leat_shape *shapes, leat_tensor **out)
+{
+    leat_dataset *d;
+    LEAT_TRY(leat_dataset_over(&held_kind, "WindowDataset", "window", NULL, 0, &d));
+    held *h = (held *)d;
+    if (c < 0) {
+        leat_dataset_types(d, n, types, shapes);
+        h->all = *l;
+        *l = (leat_elements){0};
+        return leat_dataset_tensor(d, out);
+    }
+    leat_dataset_types(d, 1, types + c, shapes + c);
+    for (int64_t i = 0; i < l->n; i++) {
+        leat_element e = leat_element_new(1);
+        e.v[0] = leat_tensor_ref(l->v[i].v[c]);
+        leat_elements_add(&h->all, &e);
+    }
+    return leat_dataset_tensor(d, out);
+}
+
+/* ---- Window ---- */
+
+typedef struct window {
+    leat_dataset base;
+    int64_t size, shift, stride;
+    bool drop_remainder;
+} window;
+
+typedef struct windower {
+    leat_iterator base;
+    leat_elements buffer; /* elements of the input that the next windows have */
+    int64_t to_skip;      /* elements of the input that no window has */
+    bool input_over;
+} windower;
+
+static leat_status read_sizes(leat_kernel *k, window *w, const char *size, const char *shift,
+                              const char *stride)
+{
+    LEAT_TRY(leat_data_int(k, 1, size, &w->size));
+    LEAT_REQUIRE(w->size > 0, INVALID_ARGUMENT, "Window size must be greater than zero.");
+    LEAT_TRY(leat_data_int(k, 2, shift, &w->shift));
+    LEAT_REQUIRE(w->shift > 0, INVALID_ARGUMENT, "Window shift must be greater than zero.");
+    LEAT_TRY(leat_data_int(k, 3, stride, &w->stride));
+    return NULL;
+}
+
+/* How many elements of the input a window covers. */
+static int64_t target(const window *w)
+{
+    int64_t n;
+    if (!leat_mul_ok(w->size - 1, w->stride, &n) || !leat_add_ok(n, 1, &n))
+        return INT64_MAX;
+    return n;
+}
+
+static leat_status window_make(leat_kernel *k, leat_dataset *d)
+{
+    window *w = (window *)d;
+    LEAT_TRY(read_sizes(k, w, "size", "shift", "stride"));
+    LEAT_REQUIRE(w->stride > 0, INVALID_ARGUMENT, "Window stride must be greater than zero.");
+    LEAT_TRY(leat_data_bool(k, 4, "drop_remainder", &w->drop_remainder));
+    for (int i = 0; i < d->n; i++) {
+        d->types[i] = LEAT_VARIANT;
+        d->shapes[i] = leat_shape();
+    }
+    return NULL;
+}
+
+static int64_t window_cardinality(const leat_dataset *d)
+{
+    const window *w = (const window *)d;
+    int64_t n = leat_dataset_cardinality(d->in[0]);
+    if (n < 0)
+        return n;
+    if (!w->drop_remainder)
+        return n / w->shift + (n % w->shift != 0);
+    return n < target(w) ? 0 : (n - target(w)) / w->shift + 1;
+}
+
+/* Removes the elements that the next window does not have. */
+static void shift(windower *x)
+{
+    const window *w = (const window *)x->base.d;
+    int64_t n = w->shift < x->buffer.n ? w->shift : x->buffer.n;
+    x->to_skip = w->shift - n;
+    for (int64_t i = 0; i < n; i++)
+        leat_element_clear(&x->buffer.v[i]);
+    memmove(x->buffer.v, x->buffer.v + n, (size_t)(x->buffer.n - n) * sizeof(*x->buffer.v));
+    x->buffer.n -= n;
+}
+
+/* Copies the elements of the window out of the buffer. */
+static leat_elements chosen(const windower *x)
+{
+    const window *w = (const window *)x->base.d;
+    leat_elements l = {0};
+    for (int64_t i = 0; i < x->buffer.n;) {
+        leat_element e = leat_element_copy(&x->buffer.v[i]);
+        leat_elements_add(&l, &e);
+        if (!leat_add_ok(i, w->stride, &i))
+            break;
+    }
+    return l;
+}
+
+static leat_status windows(const leat_iterator *it, leat_elements *l, leat_element *out)
+{
+    const leat_dataset *in = it->d->in[0];
+    for (int64_t i = 0; i < l->n; i++)
+        LEAT_REQUIRE(l->v[i].n == in->n, INVALID_ARGUMENT, "An element has %d components, not %d",
+                     l->v[i].n, in->n);
+    leat_element e = leat_element_new(in->n);
+    leat_status s = NULL;
+    for (int c = 0; c < e.n && !s; c++)
+        s = leat_dataset_of_window(l, c, in->n, in->types, in->shapes, &e.v[c]);
+    if (s)
+        leat_element_clear(&e);
+    else
+        *out = e;
+    return s;
+}
+
+/* Pulls until the buffer has a window. True: *out is to be returned. */
+static bool gather(leat_iterator *it, leat_pull *p, bool drop_remainder, leat_next *out)
+{
+    windower *x = (windower *)it;
+    const window *w = (const window *)it->d;
+    if (p->why == LEAT_WHY_PULLED) {
+        x->input_over |= p->end;
+        if (!p->end && x->to_skip > 0)
+            x->to_skip--;
+        else if (!p->end)
+            leat_elements_add(&x->buffer, &p->element);
+    }
+    if (!x->input_over && (x->to_skip > 0 || x->buffer.n < target(w))) {
+        *out = leat_pull_from(p, it->input);
+        return true;
+    }
+    *out = LEAT_NEXT_END;
+    return x->buffer.n == 0 || (drop_remainder && x->buffer.n < target(w));
+}
+
+static leat_next window_next(leat_iterator *it, leat_pull *p)
+{
+    leat_next n;
+    leat_element e = {0};
+    if (gather(it, p, ((const window *)it->d)->drop_remainder, &n))
+        return n;
+    leat_elements l = chosen((windower *)it);
+    shift((windower *)it);
+    leat_status s = windows(it, &l, &e);
+    leat_elements_clear(&l);
+    return s ? leat_pull_fail(p, s) : leat_pull_give(p, e);
+}
+
+static void window_close(leat_iterator *it)
+{
+    leat_elements_clear(&((windower *)it)->buffer);
+}
+
+static leat_status window_save(leat_iterator *it, leat_state_writer *w)
+{
+    windower *x = (windower *)it;
+    leat_state_put_int(w, x->to_skip);
+    leat_state_put_int(w, x->input_over);
+    return leat_state_put_elements(w, &x->buffer);
+}
+
+static leat_status window_restore(leat_iterator *it, leat_state_reader *r)
+{
+    windower *x = (windower *)it;
+    LEAT_TRY(leat_state_get_within(r, 0, INT64_MAX, &x->to_skip));
+    LEAT_TRY(leat_state_get_bool(r, &x->input_over));
+    return leat_state_get_elements(r, &x->buffer);
+}
+
+#define WINDOW_KIND                                                                                \
+    .size = sizeof(window), .iterator_size = sizeof(windower), .inputs = 1, .close = window_close, \
+    .save = window_save, .restore = window_restore
+static const leat_dataset_kind window_kind = {
+    WINDOW_KIND,
+    .make = window_make,
+    .cardinality = window_cardinality,
+    .next = window_next,
+};
+LEAT_DATASET_RUN(window_kind)
+
+/* ---- SlidingWindow ---- */
+
+static leat_status sliding_make(leat_kernel *k, leat_dataset *d)
+{
+    window *w = (window *)d;
+    LEAT_TRY(read_sizes(k, w, "window_size", "window_shift", "window_stride"));
+    LEAT_REQUIRE(w->stride > 0, INVALID_ARGUMENT, "window_stride must be greater than zero.");
+    w->drop_remainder = true;
+    for (int i = 0; i < d->n; i++) {
+        leat_shape *s = &d->shapes[i];
+        if (s->rank < 0 || s->rank == LEAT_MAX_RANK) {
+            *s = leat_shape_unknown();
+            continue;
+        }
+        memmove(s->dim + 1, s->dim, (size_t)s->rank++ * sizeof(*s->dim));
+        s->dim[0] = -1;
+    }
+    return NULL;
+}
+
+static leat_next sliding_next(leat_iterator *it, leat_pull *p)
+{
+    leat_next n;
+    leat_element e = {0};
+    if (gather(it, p, true, &n))
+        return n;
+    leat_elements l = chosen((windower *)it);
+    shift((windower *)it);
+    leat_status s = leat_batch_elements(&l, &e);
+    leat_elements_clear(&l);
+    return s ? leat_pull_fail(p, s) : leat_pull_give(p, e);
+}
+
+static const leat_dataset_kind sliding_kind = {
+    WINDOW_KIND,
+    .make = sliding_make,
+    .cardinality = window_cardinality,
+    .next = sliding_next,
+};
+LEAT_DATASET_RUN(sliding_kind)
+
+const leat_kernel_def leat_data_kernels_window[] = {
+    {.op = "WindowDataset", .run = window_kind_run},
+    {.op = "SlidingWindowDataset", .run = sliding_kind_run},
+    {.op = "ExperimentalSlidingWindowDataset", .run = sliding_kind_run},
+    {0},
+};

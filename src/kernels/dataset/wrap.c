@@ -1,0 +1,130 @@
+/* wrap.c -- datasets that give the elements of their input as they are. Those that only set
+ * threads, optimisations or statistics of TensorFlow's are their input itself: Leat runs all stages
+ * on the device's pool and does not rewrite datasets. */
+#include <time.h>
+
+#include "kernels/dataset/iteration.h"
+
+static leat_status same_run(leat_kernel *k)
+{
+    leat_dataset *d;
+    LEAT_TRY(leat_dataset_in(leat_kernel_in(k, 0), &d));
+    leat_kernel_forward(k, 0, 0);
+    return NULL;
+}
+
+static leat_status not_negative(leat_kernel *k, const char *name)
+{
+    int64_t n;
+    LEAT_TRY(leat_data_int(k, 1, name, &n));
+    LEAT_REQUIRE(n >= 0, INVALID_ARGUMENT, "`%s` must be >= 0", name);
+    return same_run(k);
+}
+
+static leat_status max_intra_run(leat_kernel *k)
+{
+    return not_negative(k, "max_intra_op_parallelism");
+}
+
+static leat_status threads_run(leat_kernel *k)
+{
+    return not_negative(k, "num_threads");
+}
+
+/* ---- IgnoreErrors: elements that fail are left out ---- */
+
+static leat_next ignore_next(leat_iterator *it, leat_pull *p)
+{
+    if (p->why == LEAT_WHY_PULLED && !p->status)
+        return p->end ? LEAT_NEXT_END : LEAT_NEXT_ELEMENT;
+    if (p->status && leat_iteration_closed(it->iteration))
+        return LEAT_NEXT_FAILED;
+    leat_status_free(p->status);
+    p->status = NULL;
+    return leat_pull_from(p, it->input);
+}
+
+static const leat_dataset_kind ignore_kind = {
+    .size = sizeof(leat_dataset),
+    .iterator_size = sizeof(leat_iterator),
+    .inputs = 1,
+    .catches = true,
+    .next = ignore_next,
+};
+LEAT_DATASET_RUN(ignore_kind)
+
+/* ---- Sleep: each element comes later ---- */
+
+typedef struct delayed {
+    leat_dataset base;
+    int64_t us;
+} delayed;
+
+typedef struct delay {
+    leat_iterator base;
+    leat_element element;
+} delay;
+
+static leat_status sleep_make(leat_kernel *k, leat_dataset *d)
+{
+    return leat_data_int(k, 1, "sleep_microseconds", &((delayed *)d)->us);
+}
+
+static int64_t same_cardinality(const leat_dataset *d)
+{
+    return leat_dataset_cardinality(d->in[0]);
+}
+
+static leat_next sleep_next(leat_iterator *it, leat_pull *p)
+{
+    delay *x = (delay *)it;
+    if (p->why == LEAT_WHY_START)
+        return leat_pull_from(p, it->input);
+    if (p->why == LEAT_WHY_PULLED) {
+        if (p->end)
+            return LEAT_NEXT_END;
+        x->element = leat_element_take(&p->element);
+        return LEAT_NEXT_BLOCK;
+    }
+    int64_t until = leat_now_ns() + ((const delayed *)it->d)->us * 1000, left;
+    while ((left = until - leat_now_ns()) > 0 && !leat_iteration_closed(it->iteration)) {
+        const long most = 5000000; /* nanoseconds, so that closing does not wait for long */
+        nanosleep(&(struct timespec){0, left < most ? (long)left : most}, NULL);
+    }
+    return leat_pull_give(p, leat_element_take(&x->element));
+}
+
+static void sleep_close(leat_iterator *it)
+{
+    leat_element_clear(&((delay *)it)->element);
+}
+
+static const leat_dataset_kind sleep_kind = {
+    .size = sizeof(delayed),
+    .iterator_size = sizeof(delay),
+    .inputs = 1,
+    .make = sleep_make,
+    .cardinality = same_cardinality,
+    .next = sleep_next,
+    .close = sleep_close,
+};
+LEAT_DATASET_RUN(sleep_kind)
+
+#define BOTH(name, fn)                                                                             \
+    {.op = name, .run = fn},                                                                       \
+    {                                                                                              \
+        .op = "Experimental" name, .run = fn                                                       \
+    }
+const leat_kernel_def leat_data_kernels_wrap[] = {
+    {.op = "ModelDataset", .run = same_run},
+    {.op = "OptimizeDataset", .run = same_run},
+    BOTH("AssertNextDataset", same_run),
+    BOTH("NonSerializableDataset", same_run),
+    BOTH("LatencyStatsDataset", same_run),
+    BOTH("BytesProducedStatsDataset", same_run),
+    BOTH("MaxIntraOpParallelismDataset", max_intra_run),
+    BOTH("PrivateThreadPoolDataset", threads_run),
+    BOTH("IgnoreErrorsDataset", ignore_kind_run),
+    BOTH("SleepDataset", sleep_kind_run),
+    {0},
+};

@@ -1,0 +1,597 @@
+/* dataset_test.c -- datasets: elements of each kind, positions saved and restored in the middle of
+ * each, errors, hostile inputs. */
+#include "dataset_graph.h"
+
+#include <unistd.h>
+
+#include "core/variant.h"
+
+/* ---- Functions ---- */
+
+static void twice(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+{
+    out[0] = leat_mul(in[0], number(g, 2));
+}
+
+static void even(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+{
+    out[0] =
+        leat_equal(leat_op(g, "FloorMod", leat_in(in[0]), leat_in(number(g, 2))), number(g, 0));
+}
+
+static void below_5(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+{
+    out[0] = leat_less(in[0], number(g, 5));
+}
+
+static void up_to(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+{
+    out[0] = DATASET("RangeDataset", leat_in(number(g, 0)), leat_in(in[0]), leat_in(number(g, 1)));
+}
+
+static void sum(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+{
+    out[0] = leat_add(in[0], in[1]);
+    out[1] = leat_add(in[0], number(g, 100));
+}
+
+static void rest_of_3(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+{
+    out[0] = leat_op(g, "FloorMod", leat_in(in[0]), leat_in(number(g, 3)));
+}
+
+static void batch_of_2(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+{
+    out[0] = counted(g, "BatchDataset", in[1], 2);
+}
+
+static void size_2(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+{
+    out[0] = number(g, 2);
+}
+
+static void zero(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+{
+    out[0] = number(g, 0);
+}
+
+static void plus(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+{
+    out[0] = leat_add(in[0], in[1]);
+}
+
+static void same(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+{
+    out[0] = leat_identity(in[0]);
+}
+
+static void fails_at_3(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+{
+    out[0] = leat_op(g, "FloorDiv", leat_in(number(g, 12)), leat_in(leat_sub(in[0], number(g, 3))));
+}
+
+static void to_float(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+{
+    out[0] = leat_cast(in[0], LEAT_FLOAT);
+}
+
+static leat_graph *graph(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_function_define(g, "Twice", twice, NULL, 1, LEAT_INT64);
+    leat_function_define(g, "Even", even, NULL, 1, LEAT_INT64);
+    leat_function_define(g, "Below5", below_5, NULL, 1, LEAT_INT64);
+    leat_function_define(g, "UpTo", up_to, NULL, 1, LEAT_INT64);
+    leat_function_define(g, "SumOf", sum, NULL, 2, LEAT_INT64, LEAT_INT64);
+    leat_function_define(g, "RestOf3", rest_of_3, NULL, 1, LEAT_INT64);
+    leat_function_define(g, "BatchOf2", batch_of_2, NULL, 1, LEAT_INT64, LEAT_VARIANT);
+    leat_function_define(g, "Size2", size_2, NULL, 1, LEAT_INT64);
+    leat_function_define(g, "Zero", zero, NULL, 1, LEAT_INT64);
+    leat_function_define(g, "Plus", plus, NULL, 1, LEAT_INT64, LEAT_INT64);
+    leat_function_define(g, "Same", same, NULL, 1, LEAT_INT64);
+    leat_function_define(g, "FailsAt3", fails_at_3, NULL, 1, LEAT_INT64);
+    leat_function_define(g, "ToFloat", to_float, NULL, 1, LEAT_INT64);
+    return g;
+}
+
+/* ---- Kinds: what each gives, here and after its position was saved and restored ---- */
+
+#define F(name, f) leat_attr_func(name, f)
+#define NONE leat_ins(NULL, 0)
+#define N(x) leat_in(number(g, x))
+
+static leat_out make_range(leat_graph *g)
+{
+    return range(g, 4);
+}
+static leat_out make_repeat(leat_graph *g)
+{
+    return counted(g, "RepeatDataset", range(g, 2), 2);
+}
+static leat_out make_take(leat_graph *g)
+{
+    return counted(g, "TakeDataset", range(g, 9), 3);
+}
+static leat_out make_skip(leat_graph *g)
+{
+    return counted(g, "SkipDataset", range(g, 5), 2);
+}
+static leat_out make_shard(leat_graph *g)
+{
+    return DATASET("ShardDataset", leat_in(range(g, 7)), N(3), N(1));
+}
+static leat_out make_concatenate(leat_graph *g)
+{
+    return DATASET("ConcatenateDataset", leat_in(range(g, 2)), leat_in(range(g, 3)));
+}
+static leat_out make_directed(leat_graph *g)
+{
+    leat_out data[2] = {range(g, 2), map(g, range(g, 5), "Twice")};
+    leat_out choice = counted(g, "RepeatDataset", range(g, 2), -1);
+    return DATASET("DirectedInterleaveDataset", leat_in(choice), leat_ins(data, 2));
+}
+static leat_out make_batch(leat_graph *g)
+{
+    return counted(g, "BatchDataset", range(g, 5), 2);
+}
+static leat_out make_unbatch(leat_graph *g)
+{
+    return DATASET("UnbatchDataset", leat_in(make_batch(g)));
+}
+static leat_out make_padded(leat_graph *g)
+{
+    int64_t any = -1;
+    leat_tensor *t;
+    CHECK_OK(leat_tensor_copy_of(LEAT_INT64, leat_shape(1), &any, &t));
+    leat_out shape = leat_const(g, t), value = number(g, 7);
+    leat_tensor_unref(t);
+    return leat_op(g, "PaddedBatchDataset", leat_in(make_batch(g)), N(3), leat_ins(&shape, 1),
+                   leat_ins(&value, 1),
+                   leat_attr_shapes("output_shapes", (leat_shape[]){leat_shape_unknown()}, 1));
+}
+static leat_out make_map(leat_graph *g)
+{
+    return map(g, range(g, 4), "Twice");
+}
+static leat_out make_parallel_map(leat_graph *g)
+{
+    return parallel_map(g, range(g, 6), "Twice", 3);
+}
+static leat_out make_filter(leat_graph *g)
+{
+    return DATASET("FilterDataset", leat_in(range(g, 7)), NONE, F("predicate", "Even"));
+}
+static leat_out make_while(leat_graph *g)
+{
+    return DATASET("TakeWhileDataset", leat_in(range(g, 9)), NONE, F("predicate", "Below5"));
+}
+static leat_out make_scan(leat_graph *g)
+{
+    leat_out state = number(g, 1);
+    return DATASET("ScanDataset", leat_in(range(g, 4)), leat_ins(&state, 1), NONE, F("f", "SumOf"));
+}
+static leat_out make_flat_map(leat_graph *g)
+{
+    return DATASET("FlatMapDataset", leat_in(range(g, 4)), NONE, F("f", "UpTo"));
+}
+static leat_out make_interleave(leat_graph *g)
+{
+    return DATASET("InterleaveDataset", leat_in(range(g, 5)), NONE, N(2), N(2), F("f", "UpTo"));
+}
+static leat_out make_parallel_interleave(leat_graph *g)
+{
+    return DATASET("ParallelInterleaveDatasetV2", leat_in(range(g, 5)), NONE, N(2), N(2), N(2),
+                   F("f", "UpTo"));
+}
+static leat_out make_group(leat_graph *g)
+{
+    return DATASET("GroupByWindowDataset", leat_in(range(g, 8)), NONE, NONE, NONE,
+                   F("key_func", "RestOf3"), F("reduce_func", "BatchOf2"),
+                   F("window_size_func", "Size2"));
+}
+static leat_out make_reducer(leat_graph *g)
+{
+    return DATASET("GroupByReducerDataset", leat_in(range(g, 8)), NONE, NONE, NONE, NONE,
+                   F("key_func", "RestOf3"), F("init_func", "Zero"), F("reduce_func", "Plus"),
+                   F("finalize_func", "Same"));
+}
+static leat_out make_shuffle(leat_graph *g)
+{
+    leat_out d = DATASET("ShuffleDataset", leat_in(range(g, 6)), N(4), N(11), N(22));
+    return counted(g, "RepeatDataset", d, 2);
+}
+static leat_out make_shuffle_and_repeat(leat_graph *g)
+{
+    return DATASET("ShuffleAndRepeatDataset", leat_in(range(g, 4)), N(3), N(11), N(22), N(2));
+}
+static leat_out make_random(leat_graph *g)
+{
+    return counted(g, "TakeDataset", DATASET("RandomDataset", N(5), N(6)), 3);
+}
+static leat_out make_prefetch(leat_graph *g)
+{
+    return counted(g, "PrefetchDataset", make_map(g), 2);
+}
+static leat_out make_cache(leat_graph *g)
+{
+    leat_tensor *t = leat_scalar_string("", 0);
+    leat_out path = leat_const(g, t);
+    leat_tensor_unref(t);
+    leat_out d = DATASET("CacheDataset", leat_in(range(g, 3)), leat_in(path));
+    return counted(g, "RepeatDataset", d, 2);
+}
+static leat_out make_sliding(leat_graph *g)
+{
+    return DATASET("SlidingWindowDataset", leat_in(range(g, 6)), N(2), N(2), N(2));
+}
+static leat_out make_ignore(leat_graph *g)
+{
+    return DATASET("IgnoreErrorsDataset", leat_in(map(g, range(g, 6), "FailsAt3")));
+}
+static leat_out make_map_and_batch(leat_graph *g)
+{
+    return DATASET("MapAndBatchDataset", leat_in(range(g, 5)), NONE, N(2), N(2),
+                   leat_in(yes(g, false)), F("f", "Twice"));
+}
+
+/* The random orders and numbers are those that TensorFlow 1.15 gives without its optimisations. */
+static const struct kind {
+    const char *name;
+    leat_out (*make)(leat_graph *g);
+    const char *want;
+} kinds[] = {
+    {"Range", make_range, "0 1 2 3 END"},
+    {"Repeat", make_repeat, "0 1 0 1 END"},
+    {"Take", make_take, "0 1 2 END"},
+    {"Skip", make_skip, "2 3 4 END"},
+    {"Shard", make_shard, "1 4 END"},
+    {"Concatenate", make_concatenate, "0 1 0 1 2 END"},
+    {"DirectedInterleave", make_directed, "0 0 1 2 4 6 8 END"},
+    {"Batch", make_batch, "[0 1] [2 3] [4] END"},
+    {"Unbatch", make_unbatch, "0 1 2 3 4 END"},
+    {"PaddedBatch", make_padded, "[[0 1][2 3][4 7]] END"},
+    {"Map", make_map, "0 2 4 6 END"},
+    {"ParallelMap", make_parallel_map, "0 2 4 6 8 10 END"},
+    {"Filter", make_filter, "0 2 4 6 END"},
+    {"TakeWhile", make_while, "0 1 2 3 4 END"},
+    {"Scan", make_scan, "101 101 102 104 END"},
+    {"FlatMap", make_flat_map, "0 0 1 0 1 2 END"},
+    {"Interleave", make_interleave, "0 0 1 0 1 2 0 1 2 3 END"},
+    {"ParallelInterleave", make_parallel_interleave, "0 0 1 0 1 2 0 1 2 3 END"},
+    {"GroupByWindow", make_group, "[0 3] [1 4] [2 5] [6] [7] END"},
+    {"GroupByReducer", make_reducer, "9 12 7 END"},
+    {"Prefetch", make_prefetch, "0 2 4 6 END"},
+    {"Cache", make_cache, "0 1 2 0 1 2 END"},
+    {"SlidingWindow", make_sliding, "[0 2] [2 4] END"},
+    {"IgnoreErrors", make_ignore, "-4 -6 -12 12 6 END"},
+    {"MapAndBatch", make_map_and_batch, "[0 2] [4 6] [8] END"},
+    {"Random", make_random, "64677483 3635105107 3931607701 END"},
+    {"Shuffle", make_shuffle, "3 0 5 2 1 4 2 1 5 0 3 4 END"},
+    {"ShuffleAndRepeat", make_shuffle_and_repeat, "2 3 0 1 1 2 3 0 END"},
+};
+enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
+
+static void values(void)
+{
+    for (int i = 0; i < KINDS; i++) {
+        leat_graph *g = graph();
+        elements e = elements_of(g, kinds[i].make(g));
+        char text[1024] = "", again[1024] = "";
+        CHECK_OK(begin(&e));
+        read_some(&e, 50, text, sizeof(text));
+        if (strcmp(text, kinds[i].want) != 0)
+            printf("%s:\n", kinds[i].name);
+        CHECK_STR(text, kinds[i].want);
+        CHECK_OK(begin(&e)); /* from the beginning */
+        read_some(&e, 50, again, sizeof(again));
+        CHECK_STR(again, text);
+        close_elements(&e);
+    }
+}
+
+/* Reads n elements, saves, reads the rest, restores in another session, and reads the rest. */
+static void check_position(const struct kind *k, int n, bool *end)
+{
+    leat_graph *g = graph();
+    elements e = elements_of(g, k->make(g)), other = e;
+    leat_tensor *position = NULL;
+    char before[1024] = "", rest[1024] = "", again[1024] = "";
+    CHECK_OK(begin(&e));
+    read_some(&e, n, before, sizeof(before));
+    *end = strstr(before, "END") != NULL;
+    CHECK_OK(
+        leat_session_run(e.s, LEAT_NO_FEED, LEAT_FETCH({e.position, &position}), LEAT_NO_TARGET));
+    read_some(&e, 50, rest, sizeof(rest));
+    CHECK_OK(leat_session_open(g, &other.s));
+    CHECK_OK(begin(&other));
+    CHECK_OK(leat_session_run(other.s, LEAT_FEED({e.saved, position}), LEAT_NO_FETCH,
+                              LEAT_TARGET(e.restore)));
+    read_some(&other, 50, again, sizeof(again));
+    if (strcmp(again, rest) != 0)
+        printf("%s after %d elements:\n", k->name, n);
+    CHECK_STR(again, rest);
+    leat_tensor_unref(position);
+    leat_session_close(other.s);
+    close_elements(&e);
+}
+
+static void positions(void)
+{
+    for (int i = 0; i < KINDS; i++) {
+        bool end = false;
+        for (int n = 0; !end && n < 12; n++)
+            check_position(&kinds[i], n, &end);
+    }
+}
+
+/* A position whose bytes are changed is an error, or a position; nothing else happens. */
+static void damaged_positions(void)
+{
+    leat_graph *g = graph();
+    elements e = elements_of(g, make_parallel_interleave(g));
+    leat_tensor *position = NULL;
+    char text[256] = "";
+    CHECK_OK(begin(&e));
+    read_some(&e, 4, text, sizeof(text));
+    CHECK_OK(
+        leat_session_run(e.s, LEAT_NO_FEED, LEAT_FETCH({e.position, &position}), LEAT_NO_TARGET));
+    size_t n = 0;
+    const leat_variant *v = leat_tensor_data(position);
+    const char *bytes = leat_position_variant_bytes(v, &n);
+    CHECK(bytes && n > 100);
+    for (size_t i = 0; bytes && i < n; i += 3) {
+        char *copy = malloc(n);
+        leat_tensor *bad;
+        memcpy(copy, bytes, n);
+        copy[i] ^= 0x41;
+        CHECK_OK(leat_tensor_new(LEAT_VARIANT, leat_shape(), &bad));
+        CHECK(leat_position_variant(copy, i % 2 ? n : i, leat_tensor_mutable(bad)));
+        leat_status_free(leat_session_run(e.s, LEAT_FEED({e.saved, bad}), LEAT_NO_FETCH,
+                                          LEAT_TARGET(e.restore)));
+        text[0] = 0;
+        read_some(&e, 3, text, sizeof(text));
+        leat_tensor_unref(bad);
+        free(copy);
+    }
+    leat_tensor_unref(position);
+    CHECK_OK(leat_tensor_new(LEAT_VARIANT, leat_shape(), &position));
+    CHECK_ERROR(leat_session_run(e.s, LEAT_FEED({e.saved, position}), LEAT_NO_FETCH,
+                                 LEAT_TARGET(e.restore)),
+                INVALID_ARGUMENT, "Unable to parse variant tensor.");
+    leat_tensor_unref(position);
+    close_elements(&e);
+}
+
+static void position_of_another(void)
+{
+    leat_graph *g = graph();
+    elements e = elements_of(g, make_take(g)), f = elements_of(g, make_batch(g));
+    leat_tensor *position = NULL;
+    CHECK_OK(begin(&e));
+    CHECK_OK(begin(&f));
+    CHECK_OK(
+        leat_session_run(e.s, LEAT_NO_FEED, LEAT_FETCH({e.position, &position}), LEAT_NO_TARGET));
+    CHECK_ERROR(leat_session_run(f.s, LEAT_FEED({f.saved, position}), LEAT_NO_FETCH,
+                                 LEAT_TARGET(f.restore)),
+                INVALID_ARGUMENT,
+                "is that of another dataset: it has a TakeDataset where the iterator has "
+                "BatchDataset (BatchDataset)");
+    leat_tensor_unref(position);
+    leat_session_close(e.s);
+    close_elements(&f);
+}
+
+static leat_out text(leat_graph *g, const char *s, bool vector)
+{
+    leat_tensor *t;
+    CHECK_OK(leat_tensor_new(LEAT_STRING, vector ? leat_shape(1) : leat_shape(), &t));
+    CHECK(leat_string_set(leat_tensor_mutable(t), s, strlen(s)));
+    leat_out c = leat_const(g, t);
+    leat_tensor_unref(t);
+    return c;
+}
+
+/* The position of an iterator in a checkpoint. */
+static void checkpoint(void)
+{
+    char path[64], file[128], before[256] = "", rest[256] = "", again[256] = "";
+    snprintf(path, sizeof(path), "/tmp/leat_position_%d", (int)getpid());
+    leat_graph *g = graph();
+    elements e = elements_of(g, make_shuffle(g));
+    const leat_dtype variant[] = {LEAT_VARIANT};
+    leat_out name = text(g, "iterator", true), whole = text(g, "", true),
+             prefix = text(g, path, false);
+    leat_out save = leat_op(g, "SaveV2", leat_in(prefix), leat_in(name), leat_in(whole),
+                            leat_ins(&e.position, 1));
+    leat_out saved = leat_op(g, "RestoreV2", leat_in(prefix), leat_in(name), leat_in(whole),
+                             leat_attr_types("dtypes", variant, 1));
+    leat_out restore = leat_op(g, "DeserializeIterator", leat_in(e.handle), leat_in(saved));
+    CHECK_OK(begin(&e));
+    read_some(&e, 5, before, sizeof(before));
+    CHECK_OK(leat_session_run(e.s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(save)));
+    read_some(&e, 50, rest, sizeof(rest));
+    CHECK_OK(leat_session_run(e.s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(restore)));
+    read_some(&e, 50, again, sizeof(again));
+    CHECK_STR(again, rest);
+    snprintf(file, sizeof(file), "%s.data-00000-of-00001", path);
+    FILE *f = fopen(file, "r+b");
+    fseek(f, 40, SEEK_SET);
+    fputc('X', f);
+    fclose(f);
+    CHECK_ERROR(leat_session_run(e.s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(restore)), DATA_LOSS,
+                "The checksum after Variant 0 does not match.");
+    close_elements(&e);
+    unlink(file);
+    snprintf(file, sizeof(file), "%s.index", path);
+    unlink(file);
+}
+
+/* ---- Errors ---- */
+
+static void check_bad(leat_graph *g, leat_out dataset, const char *words)
+{
+    elements e = elements_of(g, dataset);
+    CHECK_ERROR(begin(&e), INVALID_ARGUMENT, words);
+    close_elements(&e);
+}
+
+static void bad_sizes(void)
+{
+    leat_graph *g;
+#define BAD(dataset, words) g = graph(), check_bad(g, dataset, words)
+    BAD(counted(g, "BatchDataset", range(g, 3), 0), "Batch size must be greater than zero.");
+    BAD(counted(g, "BatchDataset", range(g, 3), -5), "Batch size must be greater than zero.");
+    BAD(counted(g, "PrefetchDataset", range(g, 3), -2), "buffer_size must be >= 0 or set");
+    BAD(DATASET("ShardDataset", leat_in(range(g, 3)), N(0), N(0)),
+        "Number of shards must be greater than zero");
+    BAD(DATASET("ShardDataset", leat_in(range(g, 3)), N(2), N(2)), "Index must be between 0 and 1");
+    BAD(DATASET("ShuffleDataset", leat_in(range(g, 3)), N(0), N(1), N(1)),
+        "buffer_size must be greater than zero.");
+    BAD(DATASET("RangeDataset", N(0), N(3), N(0)), "step must be a non-zero integer.");
+    BAD(parallel_map(g, range(g, 3), "Twice", 0), "num_parallel_calls must be greater than zero.");
+    BAD(DATASET("InterleaveDataset", leat_in(range(g, 3)), NONE, N(0), N(1), F("f", "UpTo")),
+        "`cycle_length` must be > 0");
+    BAD(DATASET("InterleaveDataset", leat_in(range(g, 3)), NONE, N(INT64_MAX), N(1),
+                F("f", "UpTo")),
+        "`cycle_length` is 9223372036854775807; it may be 1048576");
+    BAD(map(g, range(g, 3), "SumOf"),
+        "takes 2 arguments; it would be given an element's 1 tensors");
+    BAD(map(g, range(g, 3), "ToFloat"), "Result 0 of the function in `f` is float, not int64");
+    BAD(map(g, map(g, range(g, 3), "ToFloat"), "Twice"), "Result 0 of the function in `f`");
+    BAD(DATASET("SlidingWindowDataset", leat_in(range(g, 3)), N(0), N(1), N(1)),
+        "Window size must be greater than zero.");
+}
+
+static void bad_elements(void)
+{
+    leat_graph *g = graph();
+    elements e = elements_of(g, map(g, range(g, 6), "FailsAt3"));
+    char text[256] = "";
+    leat_tensor *t = NULL;
+    CHECK_ERROR(get(&e, &t), FAILED_PRECONDITION,
+                "GetNext() failed because the iterator has not been initialized.");
+    CHECK_OK(begin(&e));
+    read_some(&e, 3, text, sizeof(text));
+    CHECK_STR(text, "-4 -6 -12");
+    CHECK_ERROR(get(&e, &t), INVALID_ARGUMENT, "Integer division by zero");
+    CHECK_OK(begin(&e));
+    text[0] = 0;
+    read_some(&e, 3, text, sizeof(text));
+    CHECK_ERROR(get(&e, &t), INVALID_ARGUMENT, "[[dataset MapDataset (MapDataset), element 3]]");
+    text[0] = 0;
+    read_some(&e, 9, text, sizeof(text));
+    CHECK_STR(text, "12 6 END");
+    close_elements(&e);
+
+    g = graph(); /* shapes that do not fit in one batch */
+    e = elements_of(g, counted(g, "BatchDataset", counted(g, "BatchDataset", range(g, 3), 2), 2));
+    CHECK_OK(begin(&e));
+    CHECK_ERROR(get(&e, &t), INVALID_ARGUMENT,
+                "Cannot batch tensors with different shapes in component 0. First element had "
+                "shape [2] and element 1 had shape [1].");
+    close_elements(&e);
+}
+
+/* A variant that is no dataset, and an iterator of other types. */
+static void no_dataset(void)
+{
+    leat_graph *g = graph();
+    check_bad(g, leat_op(g, "OptionalNone", leat_name("none")), "Tensor must be a Dataset object.");
+    g = graph();
+    leat_dtype types[] = {LEAT_FLOAT};
+    check_bad(g,
+              leat_op(g, "MapDataset", leat_in(range(g, 3)), NONE, F("f", "ToFloat"),
+                      leat_attr_types("output_types", types, 1),
+                      leat_attr_shapes("output_shapes", (leat_shape[]){leat_shape()}, 1)),
+              "Data type mismatch at component 0: expected int64 but got float.");
+}
+
+/* ---- Deep chains ---- */
+
+static void deep(void)
+{
+    static const char *const ops[] = {"TakeDataset", "PrefetchDataset", "RepeatDataset"};
+    for (int i = 0; i < 3; i++) {
+        leat_graph *g = graph();
+        leat_out d = range(g, 3);
+        for (int n = 0; n < 1000; n++)
+            d = counted(g, ops[i], d, i == 2 ? 1 : 5);
+        elements e = elements_of(g, d);
+        char text[256] = "";
+        leat_tensor *position = NULL;
+        CHECK_OK(begin(&e));
+        read_some(&e, 2, text, sizeof(text));
+        CHECK_OK(leat_session_run(e.s, LEAT_NO_FEED, LEAT_FETCH({e.position, &position}),
+                                  LEAT_NO_TARGET));
+        CHECK_OK(leat_session_run(e.s, LEAT_FEED({e.saved, position}), LEAT_NO_FETCH,
+                                  LEAT_TARGET(e.restore)));
+        read_some(&e, 5, text, sizeof(text));
+        CHECK_STR(text, "0 1 2 END");
+        leat_tensor_unref(position);
+        close_elements(&e);
+    }
+}
+
+static void endless_dataset(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+{
+    out[0] = DATASET("FlatMapDataset", leat_in(range(g, 1)), NONE, F("f", "Endless"));
+}
+
+/* A function that returns a dataset of itself; and an input without elements, repeated for ever. */
+static void without_end(void)
+{
+    leat_graph *g = graph();
+    leat_function_define(g, "Endless", endless_dataset, NULL, 1, LEAT_INT64);
+    elements e =
+        elements_of(g, DATASET("FlatMapDataset", leat_in(range(g, 1)), NONE, F("f", "Endless")));
+    leat_tensor *t = NULL;
+    CHECK_OK(begin(&e));
+    CHECK_ERROR(get(&e, &t), RESOURCE_EXHAUSTED, "4096 iterators are inside each other");
+    close_elements(&e);
+
+    g = graph();
+    e = elements_of(g, counted(g, "RepeatDataset", range(g, 0), -1));
+    CHECK_OK(begin(&e));
+    CHECK_ERROR(get(&e, &t), OUT_OF_RANGE, "End of sequence");
+    close_elements(&e);
+}
+
+/* ---- Whole datasets ---- */
+
+static void whole(void)
+{
+    leat_graph *g = graph();
+    leat_session *s;
+    leat_out state = number(g, 1000);
+    leat_out reduced = leat_op(g, "ReduceDataset", leat_in(range(g, 5)), leat_ins(&state, 1), NONE,
+                               F("f", "Plus"), ELEMENTS);
+    leat_out one = leat_op(g, "DatasetToSingleElement", leat_in(range(g, 1)), ELEMENTS);
+    leat_out two = leat_op(g, "DatasetToSingleElement", leat_in(range(g, 2)), ELEMENTS);
+    leat_out none = leat_op(g, "DatasetToSingleElement", leat_in(range(g, 0)), ELEMENTS);
+    leat_out count = leat_op(g, "DatasetCardinality", leat_in(make_shard(g)));
+    leat_tensor *a = NULL, *b = NULL, *c = NULL;
+    CHECK_OK(leat_session_open(g, &s));
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({reduced, &a}, {one, &b}, {count, &c}),
+                              LEAT_NO_TARGET));
+    CHECK_INT((int)leat_tensor_at(a, 0), 1010);
+    CHECK_INT((int)leat_tensor_at(b, 0), 0);
+    CHECK_INT((int)leat_tensor_at(c, 0), 2);
+    leat_tensor_unref(a);
+    leat_tensor_unref(b);
+    leat_tensor_unref(c);
+    CHECK_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({two, &a}), LEAT_NO_TARGET),
+                INVALID_ARGUMENT, "Dataset had more than one element.");
+    CHECK_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({none, &a}), LEAT_NO_TARGET),
+                INVALID_ARGUMENT, "Dataset was empty.");
+    leat_session_close(s);
+    leat_graph_free(g);
+}
+
+int main(int argc, char **argv)
+{
+    return RUN(argc, argv, {"values", values}, {"positions", positions},
+               {"damaged_positions", damaged_positions},
+               {"position_of_another", position_of_another}, {"checkpoint", checkpoint},
+               {"bad_sizes", bad_sizes}, {"bad_elements", bad_elements}, {"no_dataset", no_dataset},
+               {"deep", deep}, {"without_end", without_end}, {"whole", whole});
+}
