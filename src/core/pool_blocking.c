@@ -4,6 +4,7 @@
 
 #include "core/alloc.h"
 #include "core/cond.h"
+#include "core/denormals.h"
 #include "core/pool_int.h"
 #include "core/thread.h"
 
@@ -13,6 +14,7 @@ static void *blocking_main(void *arg)
 {
     blocking_thread *me = arg;
     leat_pool *p = me->pool;
+    leat_denormals_off();
     leat_pool_thread_name(p, "b", 0);
     pthread_mutex_lock(&p->blocking_lock);
     for (;;) {

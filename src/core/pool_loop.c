@@ -3,6 +3,7 @@
  * takes pieces, too, and then waits only for the pieces that other threads have taken. The bounds
  * of the pieces depend on n, unit_ns and the pool's size alone. If no slot is free, the caller runs
  * the loop alone, not cut into pieces. */
+#include "core/denormals.h"
 #include "core/pool_int.h"
 #include "core/spin.h"
 
@@ -62,6 +63,7 @@ bool leat_pool_loop_waiting(leat_pool *p)
 
 bool leat_pool_loop_help(leat_pool *p)
 {
+    const unsigned denormals = leat_denormals_off();
     bool helped = false;
     for (unsigned open = atomic_load(&p->open); open; open &= open - 1) {
         loop *l = &p->loops[__builtin_ctz(open)];
@@ -73,6 +75,7 @@ bool leat_pool_loop_help(leat_pool *p)
         if (before - done == waiting_bit)
             leat_futex_wake(&l->unfinished, 1);
     }
+    leat_denormals_restore(denormals);
     return helped;
 }
 

@@ -11,6 +11,7 @@
 
 #include "core/alloc.h"
 #include "core/cond.h"
+#include "core/denormals.h"
 #include "core/later.h"
 #include "core/pool_int.h"
 #include "core/spin.h"
@@ -184,6 +185,7 @@ static void *worker_main(void *arg)
     worker *w = arg;
     leat_pool *p = w->pool;
     self = w;
+    leat_denormals_off();
     leat_pool_thread_name(p, "", w->index);
     bool rested = false; /* The last thing the worker did was to idle. */
     for (;;) {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "core/alloc.h"
+#include "core/denormals.h"
 #include "runtime/session_int.h"
 
 /* The kernel's outputs, as tensors with references of their own. */
@@ -45,7 +46,9 @@ leat_status leat_evaluate_node(const leat_compile *c, const leat_node *n, leat_t
                      .out = entries + n->n_in,
                      .n_in = n->n_in,
                      .n_out = n->n_out};
+    const unsigned denormals = leat_denormals_off();
     leat_status s = leat_kernel_run(&k);
+    leat_denormals_restore(denormals);
     leat_cancellation_unwatch(c->stop.arg, &watch);
     if (!s)
         s = gather(n, k.out, values);

@@ -7,6 +7,7 @@
 
 #include "core/alloc.h"
 #include "core/block.h"
+#include "core/denormals.h"
 #include "core/later.h"
 #include "core/threadpool.h"
 #include "runtime/executor_int.h"
@@ -519,6 +520,7 @@ static void look_at_clock(leat_run *r)
 
 static void work(leat_run *r, task_list *ready)
 {
+    const unsigned denormals = leat_denormals_off();
     int count = 0;
     while (ready->n) {
         task t = list_pop(ready);
@@ -533,6 +535,7 @@ static void work(leat_run *r, task_list *ready)
         if (++count % CHECK_EVERY == 0)
             look_at_clock(r);
     }
+    leat_denormals_restore(denormals);
 }
 
 void leat_run_start(leat_run *r, leat_step *step)
