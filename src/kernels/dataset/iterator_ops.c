@@ -412,9 +412,9 @@ static leat_status to_string_run(leat_kernel *k)
 /* The handle in a string, as a tensor. */
 static leat_status parse_handle(const leat_string *x, leat_tensor **out)
 {
-    Leat__ResourceHandleProto *h;
-    leat_status s = LEAT_UNPACK(resource_handle_proto, x->data ? x->data : "", x->size, &h);
-    if (s || x->size == 0) {
+    Leat__ResourceHandleProto *h = NULL;
+    leat_status s = x->size ? LEAT_UNPACK(resource_handle_proto, x->data, x->size, &h) : NULL;
+    if (!h) { /* An empty string is a message without fields, and names no iterator. */
         leat_status_free(s);
         return leat_error(INVALID_ARGUMENT,
                           "Could not parse string_handle as a valid ResourceHandle");
