@@ -82,6 +82,11 @@ void leat_record_reader_free(leat_record_reader *r)
     leat_object_free(&r->object);
 }
 
+const char *leat_record_path(const leat_record_reader *r)
+{
+    return leat_stream_path(r->stream);
+}
+
 uint64_t leat_record_offset(const leat_record_reader *r)
 {
     return r->offset;
