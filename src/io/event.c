@@ -99,6 +99,11 @@ leat_status leat_event_next_message(leat_record_reader *r, Leat__Event **out)
 {
     const void *bytes;
     size_t n;
+    const uint64_t offset = leat_record_offset(r);
     LEAT_TRY(leat_record_next(r, &bytes, &n));
-    return LEAT_UNPACK(event, bytes, n, out);
+    leat_status s = LEAT_UNPACK(event, bytes, n, out);
+    const char *path = leat_record_path(r);
+    return s ? leat_status_prefix(s, "The record at %llu%s%s is no event: ",
+                                  (unsigned long long)offset, path ? " in " : "", path ? path : "")
+             : NULL;
 }

@@ -82,6 +82,11 @@ void leat_record_reader_free(leat_record_reader *r)
     leat_object_free(&r->object);
 }
 
+const char *leat_record_path(const leat_record_reader *r)
+{
+    return leat_stream_path(r->stream);
+}
+
 uint64_t leat_record_offset(const leat_record_reader *r)
 {
     return r->offset;
@@ -125,10 +130,49 @@ static leat_status read_record(leat_record_reader *r, uint64_t *length_out)
     return s;
 }
 
+/* The next record's length if all of the record is in the stream's window, and where it begins;
+ * else -1. The length is not checked. */
+static int64_t in_window(const leat_record_reader *r, const unsigned char **at)
+{
+    const size_t n = leat_stream_window(r->stream, at);
+    if (r->failed || n < HEADER + FOOTER)
+        return -1;
+    const uint64_t length = leat_get_fixed64(*at);
+    return length <= n - HEADER - FOOTER ? (int64_t)length : -1;
+}
+
+bool leat_record_ready(const leat_record_reader *r)
+{
+    const unsigned char *at;
+    return in_window(r, &at) >= 0;
+}
+
+static bool crc_fits(const unsigned char *p, size_t n)
+{
+    return leat_crc32c_unmask(leat_get_fixed32(p + n)) == leat_crc32c(p, n);
+}
+
+/* Gives the next record where it lies in the stream's window. False if it is not there as a whole,
+ * or damaged: the record is then to be read by read_record, which has the errors. */
+static bool next_in_window(leat_record_reader *r, const void **bytes, size_t *n)
+{
+    const unsigned char *at;
+    const int64_t length = in_window(r, &at);
+    if (length < 0 || !crc_fits(at, 8) || !crc_fits(at + HEADER, (size_t)length))
+        return false;
+    *bytes = at + HEADER;
+    *n = (size_t)length;
+    leat_stream_advance(r->stream, HEADER + (size_t)length + FOOTER);
+    r->offset += HEADER + (uint64_t)length + FOOTER;
+    return true;
+}
+
 leat_status leat_record_next(leat_record_reader *r, const void **bytes, size_t *n)
 {
     LEAT_CHECK(RECORD_READER, r);
     uint64_t length = 0, skipped;
+    if (next_in_window(r, bytes, n))
+        return NULL;
     if (r->failed) {
         LEAT_TRY(leat_stream_rewind(r->stream));
         LEAT_TRY(leat_stream_skip(r->stream, r->offset, &skipped));

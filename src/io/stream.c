@@ -265,3 +265,14 @@ leat_status leat_stream_peek(leat_stream *s, const unsigned char **bytes_out, si
     *n_out = (size_t)(s->end - s->p);
     return NULL;
 }
+
+size_t leat_stream_window(const leat_stream *s, const unsigned char **bytes_out)
+{
+    *bytes_out = s->p;
+    return (size_t)(s->end - s->p);
+}
+
+void leat_stream_advance(leat_stream *s, size_t n)
+{
+    s->p += n;
+}

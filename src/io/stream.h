@@ -37,6 +37,10 @@ leat_status leat_stream_line(leat_stream *s, leat_strbuf *to, bool *end_out) LEA
  * least one unless the file has ended. Valid until the next call. */
 leat_status leat_stream_peek(leat_stream *s, const unsigned char **bytes_out,
                              size_t *n_out) LEAT_MUST_CHECK;
+/* The same without reading the file: as many bytes as are in memory, maybe none. */
+size_t leat_stream_window(const leat_stream *s, const unsigned char **bytes_out);
+/* Goes n bytes on, which are in the window. */
+void leat_stream_advance(leat_stream *s, size_t n);
 /* Before anything was read but by leat_stream_peek: from now on the stream is of this form. */
 leat_status leat_stream_set_form(leat_stream *s, leat_record_form form) LEAT_MUST_CHECK;
 

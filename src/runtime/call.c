@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/block.h"
 #include "runtime/callable_int.h"
 #include "runtime/session_int.h"
 
@@ -24,6 +25,19 @@ typedef struct call {
 } call;
 
 static __thread int nested; /* Nested calls that this thread is starting. */
+
+static size_t size_of(const leat_callable *f)
+{
+    return sizeof(call) + (size_t)(f->n_args + f->n_results) * sizeof(leat_tensor *);
+}
+
+static void call_free(call *c, size_t size)
+{
+    if (size <= LEAT_BLOCK_MAX)
+        leat_block_free(c, size);
+    else
+        free(c);
+}
 
 /* ---- Cancellation ---- */
 
@@ -57,10 +71,11 @@ static void ended(void *arg)
     leat_tensor **results = c->tensors + c->n_args;
     for (int i = 0; s && i < c->n_results; i++)
         leat_tensor_unref(results[i]);
+    const size_t size = size_of(c->callable);
     atomic_fetch_sub_explicit(&c->callable->set->under_way, 1, memory_order_relaxed);
     c->done(c->arg, s, s ? NULL : results,
             s ? 0 : c->n_results); /* May free the set of callables. */
-    free(c);
+    call_free(c, size);
 }
 
 /* ---- The start ---- */
@@ -95,8 +110,9 @@ static leat_status check_limits(const leat_callable *f, const leat_step *parent)
 static call *call_new(leat_callable *f, leat_plan *plan, leat_tensor *const *args,
                       const leat_callable_options *o)
 {
-    size_t n = (size_t)(f->n_args + f->n_results);
-    call *c = leat_xcalloc(1, sizeof(call) + n * sizeof(leat_tensor *));
+    const size_t size = size_of(f);
+    call *c = size <= LEAT_BLOCK_MAX ? leat_block_xalloc(size) : leat_xmalloc(size);
+    memset(c, 0, size);
     c->callable = f;
     c->n_args = f->n_args;
     c->n_results = f->n_results;

@@ -185,9 +185,13 @@ leat_status leat_callable_plan(leat_callable *c, leat_tensor *const *args, leat_
     leat_strbuf key = {0};
     leat_status s = NULL;
     put_key(c, args, &key);
-    leat_plan *plan = leat_plan_cache_find(&c->plans, leat_strbuf_text(&key), key.n);
+    leat_plan *plan = key.n ? NULL : atomic_load_explicit(&c->here, memory_order_acquire);
+    if (!plan)
+        plan = leat_plan_cache_find(&c->plans, leat_strbuf_text(&key), key.n);
     if (!plan)
         s = compile_new(c, args, step, &key, &plan);
+    if (!s && key.n == 0)
+        atomic_store_explicit(&c->here, plan, memory_order_release);
     leat_strbuf_release(&key);
     if (!s)
         *out = plan;

@@ -32,6 +32,7 @@ struct leat_callable {
     leat_callable *next;
     /* The compiled bodies, by the devices of the resources whose handles are arguments. */
     leat_plan_cache plans;
+    _Atomic(leat_plan *) here; /* the one for arguments that are no handles, or NULL; borrowed */
     pthread_mutex_t lock; /* Guards what follows until ready is true. */
     bool ready;           /* The signature was read, well or not; it does not change any more. */
     leat_status bad;      /* Why the signature could not be read. */

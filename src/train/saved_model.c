@@ -255,7 +255,7 @@ static leat_status restore(leat_saved_model *m, const Leat__MetaGraphDef *d, con
     char *variables = leat_path_join(dir, LEAT_SAVED_MODEL_VARIABLES);
     feeds f = {0};
     leat_status s = add_assets(&f, m->graph, assets, d);
-    if (!s && saver && leat_checkpoint_exists(variables))
+    if (!s && saver)
         s = leat_saver_restore(saver, m->session, variables);
     if (!s)
         s = run_main_op(m, d, &f);

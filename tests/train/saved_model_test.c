@@ -226,8 +226,10 @@ static void refused(void)
     model m = begin();
     const leat_signature_tensor none = {"y"}, x = {"x", m.x};
     const leat_signature bad = {.name = "s", .outputs = &none, .n_outputs = 1}, unnamed = {0};
-    const leat_asset missing = {m.path, here("missing.txt")},
-                     twice[] = {{m.path, here("vocabulary.txt")}, {m.path, "vocabulary.txt"}};
+    char words[512]; /* paths of here() are valid for a few calls only */
+    snprintf(words, sizeof(words), "%s", here("vocabulary.txt"));
+    const leat_asset missing = {m.path, "/no/such/missing.txt"},
+                     twice[] = {{m.path, words}, {m.path, "vocabulary.txt"}};
     CHECK_ERROR(
         leat_saved_model_write(m.g, m.s, here("refused"), .signatures = &bad, .n_signatures = 1),
         INVALID_ARGUMENT, "\"y\" of signature \"s\": it has no tensor");

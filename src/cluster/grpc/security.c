@@ -93,17 +93,22 @@ leat_status leat_security_client(const leat_security *s, const char *address,
     return st;
 }
 
+/* For an address that other machines reach. */
 static void warn(const leat_security *s, const char *address)
 {
+    const bool tls = s && s->certificate;
+    if (tls && (s->token || s->mutual))
+        return;
     if (s && s->token)
         LEAT_LOG(WARNING,
                  "%s is not a loopback address, and without TLS the token can be read on its way",
                  address);
     else
         LEAT_LOG(WARNING,
-                 "%s is not a loopback address, and neither TLS nor a token is set: whoever "
-                 "reaches it may run programs here",
-                 address);
+                 "%s is not a loopback address, and %s: whoever reaches it may run programs here, "
+                 "and read and write the files of this user (below --file_root, if that is given)",
+                 address,
+                 tls ? "neither a token nor mutual TLS is set" : "neither TLS nor a token is set");
 }
 
 leat_status leat_security_server(const leat_security *s, const char *address, bool loopback,
@@ -120,6 +125,8 @@ leat_status leat_security_server(const leat_security *s, const char *address, bo
     }
     LEAT_REQUIRE(!s->mutual || s->authority, INVALID_ARGUMENT,
                  "Mutual TLS needs the authority that signs the callers' certificates");
+    if (!loopback)
+        warn(s, address);
     pems p = {0};
     leat_status st = read_all(s, &p);
     if (!st) {

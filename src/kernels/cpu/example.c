@@ -18,6 +18,7 @@ typedef struct parse {
     bool single;              /* the one message is a scalar: outputs have no batch dimension */
     leat_wanted wanted;
     int n_sparse, n_dense, n_ragged;
+    int first_default;    /* input of the default of the first dense feature */
     bool two_passes;      /* not all features are dense */
     leat_tensor **out;    /* of each feature: its values */
     cell *cells;          /* of each message, of each feature; NULL unless two_passes */
@@ -112,15 +113,22 @@ static leat_status use(const parse *p, int i, int64_t m, leat_span value)
     return NULL;
 }
 
+/* The default of a dense feature; without elements: there is none. */
+static const leat_tensor *default_of(const parse *p, const leat_feature *f)
+{
+    return leat_kernel_in(p->k, p->first_default + f->index);
+}
+
 static leat_status use_default(const parse *p, int i, int64_t m)
 {
     const leat_feature *f = &p->wanted.v[i];
     if (f->role != LEAT_FEATURE_DENSE)
         return NULL;
-    if (f->missing->count == 0)
+    const leat_tensor *missing = default_of(p, f);
+    if (missing->count == 0)
         return required(p, f, m);
-    return leat_elements_copy(f->dtype, leat_element_at(p->out[i], m * f->stride), f->missing->data,
-                              f->missing->count);
+    return leat_elements_copy(f->dtype, leat_element_at(p->out[i], m * f->stride), missing->data,
+                              missing->count);
 }
 
 typedef struct finder {
@@ -176,14 +184,18 @@ static void failed(parse *p, int64_t m, leat_status s)
 static void first_pass(void *arg, int64_t begin, int64_t end)
 {
     parse *p = arg;
-    leat_found *found = leat_new_array(leat_found, p->wanted.n + 1);
+    enum { FEW = 16 };
+    leat_found few[FEW], *found = few;
+    if (p->wanted.n > FEW)
+        found = leat_new_array(leat_found, p->wanted.n);
     leat_status s = NULL;
     for (int64_t m = begin; m < end && !s; m++) {
         s = parse_message(p, m, found);
         if (s)
             failed(p, m, s);
     }
-    free(found);
+    if (found != few)
+        free(found);
 }
 
 /* ---- The second pass: copies values whose place is known now ---- */
@@ -280,7 +292,7 @@ static leat_status make_variable(parse *p, int i)
     LEAT_TRY(output(p, 3 * p->n_sparse + f->index, &s, &p->out[i]));
     for (int64_t m = 0; m < p->messages; m++)
         p->cells[m * p->wanted.n + i].at = m * most;
-    return p->single ? NULL : fill(p->out[i], f->missing);
+    return p->single ? NULL : fill(p->out[i], default_of(p, f));
 }
 
 /* Values, and where those of each message begin and end; no splits for a single message. */
@@ -352,9 +364,12 @@ static leat_status run_passes(parse *p)
 static leat_status parse_all(parse *p)
 {
     int64_t cells;
-    LEAT_TRY(leat_wanted_index(&p->wanted));
-    for (int i = 0; i < p->wanted.n; i++)
-        p->two_passes |= p->wanted.v[i].role != LEAT_FEATURE_DENSE;
+    for (int i = 0; i < p->wanted.n; i++) {
+        const leat_feature *f = &p->wanted.v[i];
+        p->two_passes |= f->role != LEAT_FEATURE_DENSE;
+        if (f->role == LEAT_FEATURE_DENSE || f->role == LEAT_FEATURE_VARIABLE)
+            LEAT_TRY(leat_feature_check_default(f, f->index, default_of(p, f)));
+    }
     LEAT_REQUIRE(leat_mul_ok(p->messages, p->wanted.n, &cells), RESOURCE_EXHAUSTED,
                  "Too many features");
     leat_status s = p->two_passes ? leat_try_array(cells, &p->cells) : NULL;
@@ -371,17 +386,16 @@ static leat_status parse_all(parse *p)
 
 /* ---- The features that a node wants ---- */
 
-static leat_status add_dense(parse *p, int i, const char *key, size_t n, const leat_tensor *missing)
+static leat_status add_dense(leat_wanted *w, const leat_node *node, int i, const char *key,
+                             size_t n)
 {
     int n_types, n_shapes;
-    const leat_node *node = leat_kernel_node(p->k);
     const leat_dtype *types = leat_node_types(node, "Tdense", &n_types);
     const leat_shape *shapes = leat_node_shapes(node, "dense_shapes", &n_shapes);
     LEAT_REQUIRE(i < n_types, INVALID_ARGUMENT, "len(dense_keys) != len(dense_types)");
     LEAT_REQUIRE(i < n_shapes, INVALID_ARGUMENT, "len(dense_keys) != len(dense_shapes)");
-    leat_feature *f = leat_wanted_add(&p->wanted, key, n, LEAT_FEATURE_DENSE, types[i], i);
-    LEAT_TRY(leat_feature_set_shape(f, i, &shapes[i]));
-    return leat_feature_set_default(f, i, missing);
+    leat_feature *f = leat_wanted_add(w, key, n, LEAT_FEATURE_DENSE, types[i], i);
+    return leat_feature_set_shape(f, i, &shapes[i]);
 }
 
 static leat_status key_of(leat_kernel *k, int input, const leat_string **out)
@@ -432,40 +446,47 @@ static leat_status want_inputs(parse *p)
         LEAT_TRY(key_of(p->k, 2 + i, &key));
         leat_wanted_add(&p->wanted, key->data, key->size, LEAT_FEATURE_SPARSE, types[i], i);
     }
+    p->first_default = 2 + p->n_sparse + p->n_dense;
     for (int i = 0; i < p->n_dense; i++) {
         LEAT_TRY(key_of(p->k, 2 + p->n_sparse + i, &key));
-        LEAT_TRY(add_dense(p, i, key->data, key->size,
-                           leat_kernel_in(p->k, 2 + p->n_sparse + p->n_dense + i)));
+        LEAT_TRY(add_dense(&p->wanted, node, i, key->data, key->size));
     }
-    return NULL;
+    return leat_wanted_index(&p->wanted);
 }
 
-/* serialized, dense_defaults; the keys are attributes. */
-static leat_status want_attributes(parse *p)
+/* What a ParseSingleExample wants is in its attributes: it is read once. */
+typedef struct single_state {
+    leat_wanted wanted;
+    int n_sparse, n_dense;
+} single_state;
+
+static leat_status read_single(const leat_node *node, void *state)
 {
-    const leat_node *node = leat_kernel_node(p->k);
-    const leat_tensor *t = leat_kernel_in(p->k, 0);
-    int n_types, n_dense, n_sparse;
+    single_state *s = state;
+    int n_types, n_defaults, n_dense, n_sparse;
     const leat_dtype *types = leat_node_types(node, "sparse_types", &n_types);
     const char *const *sparse = leat_node_strings(node, "sparse_keys", &n_sparse);
     const char *const *dense = leat_node_strings(node, "dense_keys", &n_dense);
-    p->single = true;
-    p->n_sparse = n_sparse;
-    p->n_dense = n_dense;
+    leat_node_types(node, "Tdense", &n_defaults);
+    s->n_sparse = n_sparse;
+    s->n_dense = n_dense;
     const int num_sparse = (int)leat_node_int(node, "num_sparse");
     LEAT_REQUIRE(num_sparse == n_sparse && num_sparse == n_types, INVALID_ARGUMENT,
                  "num_sparse (%d) must match the size of sparse_keys (%d) and sparse_types (%d)",
                  num_sparse, n_sparse, n_types);
-    LEAT_REQUIRE(t->shape.rank == 0, INVALID_ARGUMENT,
-                 "Expected serialized to be a scalar, got shape: %s", leat_shape_show(&t->shape).s);
-    LEAT_REQUIRE(leat_kernel_inputs(p->k) == 1 + n_dense, INVALID_ARGUMENT,
-                 "Expected len(dense_defaults) == len(dense_keys) but got: %d vs. %d",
-                 leat_kernel_inputs(p->k) - 1, n_dense);
+    LEAT_REQUIRE(n_defaults == n_dense, INVALID_ARGUMENT,
+                 "Expected len(dense_defaults) == len(dense_keys) but got: %d vs. %d", n_defaults,
+                 n_dense);
     for (int i = 0; i < n_sparse; i++)
-        leat_wanted_add(&p->wanted, sparse[i], strlen(sparse[i]), LEAT_FEATURE_SPARSE, types[i], i);
+        leat_wanted_add(&s->wanted, sparse[i], strlen(sparse[i]), LEAT_FEATURE_SPARSE, types[i], i);
     for (int i = 0; i < n_dense; i++)
-        LEAT_TRY(add_dense(p, i, dense[i], strlen(dense[i]), leat_kernel_in(p->k, 1 + i)));
-    return NULL;
+        LEAT_TRY(add_dense(&s->wanted, node, i, dense[i], strlen(dense[i])));
+    return leat_wanted_index(&s->wanted);
+}
+
+static void release_single(void *state)
+{
+    leat_wanted_release(&((single_state *)state)->wanted);
 }
 
 /* Input i, a vector of n keys. */
@@ -509,12 +530,13 @@ static leat_status want_vectors(parse *p)
     for (int i = 0; i < p->n_sparse; i++)
         leat_wanted_add(&p->wanted, keys[i].data, keys[i].size, LEAT_FEATURE_SPARSE, sparse[i], i);
     LEAT_TRY(keys_of(p, 3, p->n_dense, "dense_keys", &keys));
+    p->first_default = 5;
     for (int i = 0; i < p->n_dense; i++)
-        LEAT_TRY(add_dense(p, i, keys[i].data, keys[i].size, leat_kernel_in(p->k, 5 + i)));
+        LEAT_TRY(add_dense(&p->wanted, node, i, keys[i].data, keys[i].size));
     LEAT_TRY(keys_of(p, 4, p->n_ragged, "ragged_keys", &keys));
     for (int i = 0; i < p->n_ragged; i++)
         leat_wanted_add(&p->wanted, keys[i].data, keys[i].size, LEAT_FEATURE_RAGGED, ragged[i], i);
-    return NULL;
+    return leat_wanted_index(&p->wanted);
 }
 
 static leat_status run(leat_kernel *k, leat_status (*want)(parse *p))
@@ -538,14 +560,30 @@ static leat_status parse_example_v2(leat_kernel *k)
     return run(k, want_vectors);
 }
 
+/* serialized, dense_defaults */
 static leat_status parse_single_example(leat_kernel *k)
 {
-    return run(k, want_attributes);
+    const single_state *s = leat_kernel_state(k);
+    const leat_tensor *t = leat_kernel_in(k, 0);
+    LEAT_REQUIRE(t->shape.rank == 0, INVALID_ARGUMENT,
+                 "Expected serialized to be a scalar, got shape: %s", leat_shape_show(&t->shape).s);
+    parse p;
+    begin(&p, k);
+    p.single = true;
+    p.wanted = s->wanted; /* borrowed */
+    p.n_sparse = s->n_sparse;
+    p.n_dense = s->n_dense;
+    p.first_default = 1;
+    return parse_all(&p);
 }
 
 const leat_kernel_def leat_cpu_example[] = {
     {.op = "ParseExample", .run = parse_example, .flags = LEAT_KERNEL_EXPENSIVE},
     {.op = "ParseExampleV2", .run = parse_example_v2, .flags = LEAT_KERNEL_EXPENSIVE},
-    {.op = "ParseSingleExample", .run = parse_single_example},
+    {.op = "ParseSingleExample",
+     .run = parse_single_example,
+     .state_size = sizeof(single_state),
+     .init = read_single,
+     .release = release_single},
     {0},
 };

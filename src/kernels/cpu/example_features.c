@@ -54,9 +54,8 @@ leat_status leat_feature_set_shape(leat_feature *f, int i, const leat_shape *s)
     return NULL;
 }
 
-leat_status leat_feature_set_default(leat_feature *f, int i, const leat_tensor *t)
+leat_status leat_feature_check_default(const leat_feature *f, int i, const leat_tensor *t)
 {
-    f->missing = t;
     if (f->role == LEAT_FEATURE_VARIABLE)
         LEAT_REQUIRE(t->count == 1, INVALID_ARGUMENT,
                      "dense_shape[%d] is a variable length shape: %s, therefore def_value[%d] must "

@@ -17,6 +17,24 @@ typedef struct slot {
     bool done; /* the result is there */
 } slot;
 
+enum {
+    MOST_CHUNK = 32,
+    CHUNK_NS = 50 * 1000, /* how long a chunk should take */
+    /* Results of a function are kept beyond the limit while they are small and few: */
+    MOST_SMALL = 256,
+    SMALL_BYTES = 1024 * 1024,
+};
+
+/* Slots that one thread calls the function for, one after the other. */
+typedef struct chunk {
+    leat_ahead *stage;
+    slot *v[MOST_CHUNK];
+    int n, at;
+    atomic_int turns; /* who has come to the end of a call: see called() */
+    bool waited;      /* A call has not ended at once. */
+    int64_t started;
+} chunk;
+
 struct leat_ahead {
     atomic_int refs;
     leat_iteration *in;
@@ -27,15 +45,22 @@ struct leat_ahead {
     pthread_mutex_t lock; /* Guards what follows. */
     pthread_cond_t idle;  /* nothing is under way */
     slot *first, *last;
-    int64_t n;      /* slots */
-    bool job;       /* a job pulls, or is about to */
-    int calls;      /* that have not ended */
-    bool ended;     /* the input has */
-    bool paused;    /* the position is being saved */
-    bool closed;    /* the iterator was freed */
-    leat_pull pull; /* of the input */
+    slot *unused;    /* slots whose results were given, linked by next */
+    int64_t n;       /* slots */
+    bool job;        /* a job pulls, or is about to */
+    chunk *gathered; /* by the job, to be called for; or NULL */
+    int chunk;       /* slots that a chunk should have */
+    int callers;     /* chunks whose calls are under way */
+    int calls;       /* that have not ended, or not begun */
+    size_t largest;  /* bytes of the largest result so far; 0: none was seen */
+    bool ended;      /* the input has */
+    bool paused;     /* the position is being saved */
+    bool closed;     /* the iterator was freed */
+    leat_pull pull;  /* of the input */
     leat_pull *waiter;
 };
+
+static void free_slots(slot *s);
 
 static void hold(leat_ahead *a)
 {
@@ -47,13 +72,8 @@ static void unref(leat_ahead *a)
 {
     if (atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) != 1)
         return;
-    while (a->first) {
-        slot *s = a->first;
-        a->first = s->next;
-        leat_element_clear(&s->element);
-        leat_status_free(s->status);
-        free(s);
-    }
+    free_slots(a->first);
+    free_slots(a->unused);
     leat_iterator_free(a->input);
     leat_element_clear(&a->pull.element);
     leat_status_free(a->pull.status);
@@ -72,10 +92,15 @@ static void drop(leat_ahead *a)
 
 /* ---- With the lock held ---- */
 
+static bool small(const leat_ahead *a, int64_t n)
+{
+    return a->largest && n < MOST_SMALL && (uint64_t)n * a->largest < SMALL_BYTES;
+}
+
 static bool wanted(const leat_ahead *a)
 {
-    return !a->closed && !a->paused && !a->ended && a->n < a->o.limit &&
-           !leat_iteration_closed(a->in);
+    return !a->closed && !a->paused && !a->ended && (a->n < a->o.limit || small(a, a->n)) &&
+           !(a->o.fn && a->callers >= a->o.limit) && !leat_iteration_closed(a->in);
 }
 
 /* The slot whose result is the next one to give, or NULL; *before is the one before it. */
@@ -94,15 +119,21 @@ static slot *ready(leat_ahead *a, slot **before)
 
 static bool over(const leat_ahead *a)
 {
-    return !a->first && (a->ended || (!a->job && !wanted(a)));
+    return !a->first && (a->ended || (!a->job && a->callers == 0 && !wanted(a)));
+}
+
+/* Whether a pull waits that need not wait any more. */
+static bool must_wake(leat_ahead *a)
+{
+    slot *before;
+    return a->waiter && (ready(a, &before) || over(a));
 }
 
 /* The pull that waits, if it need not wait any more. */
 static leat_pull *take_waiter(leat_ahead *a)
 {
-    slot *before;
     leat_pull *w = a->waiter;
-    if (!w || (!ready(a, &before) && !over(a)))
+    if (!must_wake(a))
         return NULL;
     a->waiter = NULL;
     w->why = LEAT_WHY_AGAIN;
@@ -111,8 +142,12 @@ static leat_pull *take_waiter(leat_ahead *a)
 
 static slot *add_slot(leat_ahead *a)
 {
-    slot *s = leat_new(slot);
-    s->stage = a;
+    slot *s = a->unused;
+    if (s)
+        a->unused = s->next;
+    else
+        s = leat_new(slot);
+    *s = (slot){.stage = a};
     if (a->last)
         a->last->next = s;
     else
@@ -131,7 +166,18 @@ static void remove_slot(leat_ahead *a, slot *s, slot *before)
     if (a->last == s)
         a->last = before;
     a->n--;
-    free(s);
+    s->next = a->unused;
+    a->unused = s;
+}
+
+static void free_slots(slot *s)
+{
+    for (slot *next; s; s = next) {
+        next = s->next;
+        leat_element_clear(&s->element);
+        leat_status_free(s->status);
+        free(s);
+    }
 }
 
 static void work_job(void *arg);
@@ -143,9 +189,10 @@ static void submit(leat_ahead *a)
     leat_pool_submit(a->in->pool, work_job, a);
 }
 
+/* Results beyond the limit are replaced when half of them were given, many at once. */
 static void kick(leat_ahead *a)
 {
-    if (!a->job && wanted(a))
+    if (!a->job && wanted(a) && (a->n < a->o.limit || small(a, 2 * a->n)))
         submit(a);
 }
 
@@ -157,86 +204,201 @@ static void tell_idle(leat_ahead *a)
 
 /* ---- Calls ---- */
 
-static void called(void *arg, leat_status status, leat_tensor **results, int n)
+static void put_result(slot *s, leat_status status, leat_tensor **results, int n)
 {
-    slot *s = arg;
     leat_ahead *a = s->stage;
     leat_element args = leat_element_take(&s->element);
     leat_element_clear(&args);
     leat_element e = leat_element_new(n);
-    for (int i = 0; i < n; i++)
+    size_t bytes = 0;
+    for (int i = 0; i < n; i++) {
         e.v[i] = results[i];
+        bytes += leat_tensor_bytes(results[i]) + sizeof(leat_tensor);
+    }
+    bool end = leat_status_code(status) == LEAT_OUT_OF_RANGE && !a->o.keeps_count;
+    if (leat_status_code(status) == LEAT_OUT_OF_RANGE) {
+        leat_status s =
+            end ? NULL
+                : leat_error(INVALID_ARGUMENT, "Function invocation produced OutOfRangeError: %s",
+                             leat_status_message(status));
+        leat_status_free(status);
+        status = s;
+    }
     pthread_mutex_lock(&a->lock);
     s->element = e;
     s->status = status;
-    if (leat_status_code(status) == LEAT_OUT_OF_RANGE) {
-        s->end = !a->o.keeps_count;
-        s->status = s->end ? NULL
-                           : leat_error(INVALID_ARGUMENT,
-                                        "Function invocation produced OutOfRangeError: %s",
-                                        leat_status_message(status));
-        leat_status_free(status);
-    }
+    s->end = end;
     s->done = true;
     a->calls--;
+    a->largest = bytes > a->largest ? bytes : a->largest;
+    pthread_mutex_unlock(&a->lock);
+}
+
+/* Chunks grow while a call takes a few microseconds, so that threads take turns less often. */
+static void tune(leat_ahead *a, const chunk *c)
+{
+    const int64_t took = leat_now_ns() - c->started;
+    if (c->waited || took > 2 * CHUNK_NS)
+        a->chunk = a->chunk > 1 && !c->waited ? a->chunk / 2 : 1;
+    else if (c->n == a->chunk && 2 * took < CHUNK_NS && a->chunk < MOST_CHUNK)
+        a->chunk *= 2;
+}
+
+static void end_chunk(chunk *c)
+{
+    leat_ahead *a = c->stage;
+    pthread_mutex_lock(&a->lock);
+    tune(a, c);
+    a->callers--;
+    kick(a);
     leat_pull *w = take_waiter(a);
     tell_idle(a);
     pthread_mutex_unlock(&a->lock);
+    free(c);
     drop(a);
     if (w)
         leat_pull_resume(w);
 }
 
+static void run_chunk(chunk *c);
+
+/* Two threads come to the end of a call, as in pull.c: the second of them goes on with the chunk.
+ */
+static void called(void *arg, leat_status status, leat_tensor **results, int n)
+{
+    chunk *c = arg;
+    put_result(c->v[c->at], status, results, n);
+    if (atomic_fetch_add(&c->turns, 1) == 1) {
+        c->waited = true;
+        c->at++;
+        run_chunk(c);
+    }
+}
+
+/* Calls the function for the rest of a chunk, for one slot after the other. Takes c, and the
+ * reference to the stage. */
+static void run_chunk(chunk *c)
+{
+    for (; c->at < c->n; c->at++) {
+        leat_ahead *a = c->stage;
+        atomic_store(&c->turns, 0);
+        leat_data_call_start(a->in, a->o.fn, &c->v[c->at]->element, called, c);
+        if (atomic_fetch_add(&c->turns, 1) != 1)
+            return;
+    }
+    end_chunk(c);
+}
+
+/* With the lock held: takes the slots that were gathered. Gives NULL if there are none. */
+static chunk *take_chunk(leat_ahead *a)
+{
+    chunk *c = a->gathered;
+    a->gathered = NULL;
+    if (c)
+        a->callers++;
+    return c;
+}
+
 /* ---- Pulls ---- */
 
-/* With the lock held: the pull of the input has ended. Gives the slot that the function is to be
- * called for, or NULL. */
-static slot *settle(leat_ahead *a)
+static void gather(leat_ahead *a, slot *s)
+{
+    chunk *c = a->gathered;
+    if (!c) {
+        c = a->gathered = leat_new(chunk);
+        c->stage = a;
+        c->started = leat_now_ns();
+    }
+    c->v[c->n++] = s;
+    a->calls++;
+}
+
+/* With the lock held: the pull of the input has ended. */
+static void settle(leat_ahead *a)
 {
     leat_pull *p = &a->pull;
     if (p->end) {
         a->ended = true;
-        return NULL;
+        return;
     }
     slot *s = add_slot(a);
     s->status = p->status;
     p->status = NULL;
     s->element = leat_element_take(&p->element);
     s->done = s->status || !a->o.fn;
-    return s->done ? NULL : s;
+    if (!s->done)
+        gather(a, s);
+}
+
+/* A chunk is complete when it has enough slots, or when these took long to come. */
+static bool complete(const leat_ahead *a)
+{
+    const chunk *c = a->gathered;
+    return c && (c->n >= a->chunk || leat_now_ns() - c->started > CHUNK_NS);
+}
+
+/* With the lock held, which is released: the end of a job that does not pull any more. Runs the
+ * chunk that was gathered, if there is one, and another job pulls if `more`. */
+static void leave(leat_ahead *a, bool more)
+{
+    chunk *c = take_chunk(a);
+    leat_pull *w = take_waiter(a);
+    a->job = false;
+    if (c ? wanted(a) : more)
+        submit(a);
+    tell_idle(a);
+    pthread_mutex_unlock(&a->lock);
+    if (!c) {
+        drop(a);
+        if (w)
+            leat_pull_resume(w);
+        return;
+    }
+    if (w)
+        leat_pull_resume_later(w);
+    c->started = leat_now_ns();
+    run_chunk(c); /* with this job's reference */
+}
+
+/* The pull of a job goes on elsewhere, maybe for long: what was gathered before it does not wait.
+ * Takes a reference. */
+static void run_gathered(leat_ahead *a)
+{
+    pthread_mutex_lock(&a->lock);
+    chunk *c = take_chunk(a);
+    pthread_mutex_unlock(&a->lock);
+    if (c)
+        run_chunk(c);
+    else
+        drop(a);
 }
 
 /* Goes on with the job that pulls; `pulled` says that a pull has just ended. */
 static void work(leat_ahead *a, bool pulled)
 {
+    bool held = false; /* This thread has a reference besides that of the job. */
     pthread_mutex_lock(&a->lock);
     for (;;) {
-        slot *call = pulled ? settle(a) : NULL;
-        bool more = wanted(a);
-        if (call)
-            a->calls++;
+        if (pulled)
+            settle(a);
+        const bool more = wanted(a);
         a->job = more;
-        leat_pull *w = take_waiter(a);
-        if (call || w || !more) {
-            if (more)
-                submit(a);
-            tell_idle(a);
-            pthread_mutex_unlock(&a->lock);
-            if (call && w)
-                leat_pull_resume_later(w);
-            if (call) {
-                /* The call goes on with this job's reference. */
-                leat_data_call_start(a->in, a->o.fn, &call->element, called, call);
-                return;
-            }
-            drop(a);
-            if (w)
-                leat_pull_resume(w);
+        if (!more || complete(a) || (!a->gathered && must_wake(a))) {
+            if (held)
+                drop(a);
+            leave(a, more);
             return;
         }
+        if (a->gathered && !held) {
+            hold(a);
+            held = true;
+        }
         pthread_mutex_unlock(&a->lock);
-        if (!leat_pull_start(&a->pull, a->input))
+        if (!leat_pull_start(&a->pull, a->input)) {
+            if (held)
+                run_gathered(a);
             return;
+        }
         pulled = true;
         pthread_mutex_lock(&a->lock);
     }
@@ -263,6 +425,7 @@ leat_ahead *leat_ahead_new(leat_iteration *in, leat_dataset *d, leat_iterator *i
     a->d = leat_dataset_ref(d);
     a->input = input;
     a->o = *o;
+    a->chunk = 1;
     a->pull = (leat_pull){.iteration = in, .done = pulled, .done_arg = a};
     pthread_mutex_init(&a->lock, NULL);
     leat_cond_init(&a->idle);
@@ -305,9 +468,10 @@ leat_next leat_ahead_next(leat_ahead *a, leat_pull *p)
         pthread_mutex_unlock(&a->lock);
         return LEAT_NEXT_WAIT;
     }
-    leat_element e = s->element;
+    leat_element e = leat_element_take(&s->element);
     leat_status status = s->status;
     bool end = s->end;
+    s->status = NULL;
     remove_slot(a, s, before);
     kick(a);
     pthread_mutex_unlock(&a->lock);

@@ -1,8 +1,8 @@
 /* ahead.h -- a stage that works ahead: it pulls an iterator in the background, calls a function on
  * each element if it has one, and keeps a bounded number of results in the order of the input.
  *
- * 1. One job of the pool pulls at a time; calls run at the same time, each started by the thread
- *    that pulled its element while another job goes on pulling.
+ * 1. One job of the pool pulls at a time. It gathers a chunk of elements, one if calls take long,
+ *    and then calls the function for each of them in turn, while another job goes on pulling.
  * 2. Jobs and calls hold a reference to the stage and count as busy in its iteration. The iterator
  *    that has the stage may be freed before they have ended: the last of them frees the stage.
  * 3. A thread that resumes the waiting pull does so last, after it has dropped its reference.
@@ -15,7 +15,9 @@
 typedef struct leat_ahead leat_ahead;
 
 typedef struct leat_ahead_options {
-    int64_t limit;          /* results, ready or under way; at least 1 */
+    /* Results, ready or under way; at least 1. With a function: chunks whose calls are under way;
+     * more results are kept while they are small. */
+    int64_t limit;
     int64_t grows_to;       /* The limit doubles up to this when a pull has to wait; 0: never. */
     const leat_data_fn *fn; /* borrowed from d; NULL: none */
     bool keeps_count;       /* OUT_OF_RANGE of the function is an error, not the end */

@@ -67,7 +67,7 @@ static leat_status batch_make(leat_kernel *k, leat_dataset *d)
 
 /* ---- Batches ---- */
 
-/* A tensor of the batch: n elements of this shape. Zeroed. */
+/* A tensor of the batch: n elements of this shape, not initialised. */
 static leat_status new_batch(int64_t n, leat_dtype t, const leat_shape *element, leat_tensor **out)
 {
     LEAT_REQUIRE(element->rank < LEAT_MAX_RANK, INVALID_ARGUMENT,
@@ -77,7 +77,7 @@ static leat_status new_batch(int64_t n, leat_dtype t, const leat_shape *element,
     memmove(s.dim + 1, s.dim, (size_t)s.rank * sizeof(*s.dim));
     s.dim[0] = n;
     s.rank++;
-    return leat_tensor_new(t, s, out);
+    return leat_tensor_alloc(NULL, t, &s, out);
 }
 
 static char *place(const leat_tensor *t, int64_t element)
@@ -85,7 +85,18 @@ static char *place(const leat_tensor *t, int64_t element)
     return (char *)t->data + (size_t)element * leat_element_size(t->dtype);
 }
 
-leat_status leat_batch_component(const leat_elements *l, int c, leat_tensor **out)
+/* Makes x row i of t. */
+static leat_status put_row(leat_tensor *t, int64_t i, leat_tensor *x)
+{
+    char *to = place(t, i * x->count);
+    if (x->dtype != LEAT_STRING || !leat_tensor_sole(x))
+        return leat_elements_copy(x->dtype, to, x->data, x->count);
+    memcpy(to, x->data, (size_t)x->count * sizeof(leat_string));
+    memset(x->data, 0, (size_t)x->count * sizeof(leat_string));
+    return NULL;
+}
+
+static leat_status batch_component(const leat_elements *l, int c, leat_tensor **out)
 {
     const leat_tensor *first = l->v[0].v[c];
     leat_tensor *t;
@@ -102,8 +113,7 @@ leat_status leat_batch_component(const leat_elements *l, int c, leat_tensor **ou
     LEAT_TRY(new_batch(l->n, first->dtype, &first->shape, &t));
     leat_status s = NULL;
     for (int64_t i = 0; i < l->n && !s; i++)
-        s = leat_elements_copy(t->dtype, place(t, i * first->count), l->v[i].v[c]->data,
-                               first->count);
+        s = put_row(t, i, l->v[i].v[c]);
     if (s)
         leat_tensor_unref(t);
     else
@@ -119,13 +129,13 @@ static leat_status same_counts(const leat_elements *l)
     return NULL;
 }
 
-leat_status leat_batch_elements(const leat_elements *l, leat_element *out)
+leat_status leat_batch_elements(leat_elements *l, leat_element *out)
 {
     LEAT_TRY(same_counts(l));
     leat_element e = leat_element_new(l->v[0].n);
     leat_status s = NULL;
     for (int c = 0; c < e.n && !s; c++)
-        s = leat_batch_component(l, c, &e.v[c]);
+        s = batch_component(l, c, &e.v[c]);
     if (s)
         leat_element_clear(&e);
     else
@@ -140,7 +150,7 @@ static bool gather(leat_iterator *it, leat_pull *p, leat_next *out)
     batch_iterator *g = (batch_iterator *)it;
     const batch *b = (const batch *)it->d;
     if (p->why == LEAT_WHY_START)
-        leat_elements_clear(&g->got);
+        leat_elements_empty(&g->got);
     else if (p->why == LEAT_WHY_PULLED && !p->end)
         leat_elements_add(&g->got, &p->element);
     bool over = p->why == LEAT_WHY_PULLED && p->end;
@@ -161,7 +171,7 @@ static leat_next finish(leat_iterator *it, leat_pull *p,
 {
     leat_element e = {0};
     leat_status s = join(it, &e);
-    leat_elements_clear(&((batch_iterator *)it)->got);
+    leat_elements_empty(&((batch_iterator *)it)->got);
     return s ? leat_pull_fail(p, s) : leat_pull_give(p, e);
 }
 

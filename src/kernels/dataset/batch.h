@@ -4,10 +4,9 @@
 
 #include "kernels/dataset/dataset.h"
 
-/* One element of the n > 0 elements of l, which have the same shapes. */
-leat_status leat_batch_elements(const leat_elements *l, leat_element *out) LEAT_MUST_CHECK;
-/* Component c of it. */
-leat_status leat_batch_component(const leat_elements *l, int c, leat_tensor **out) LEAT_MUST_CHECK;
+/* One element of the n > 0 elements of l, which have the same shapes. Strings of tensors that only
+ * l holds are moved: l is to be cleared afterwards. */
+leat_status leat_batch_elements(leat_elements *l, leat_element *out) LEAT_MUST_CHECK;
 leat_status leat_dataset_batched(leat_dataset *in, const char *op, const char *name, int64_t size,
                                  bool drop_remainder, leat_dataset **out) LEAT_MUST_CHECK;
 

@@ -36,10 +36,16 @@ void leat_elements_add(leat_elements *l, leat_element *e)
     l->v[l->n++] = leat_element_take(e);
 }
 
-void leat_elements_clear(leat_elements *l)
+void leat_elements_empty(leat_elements *l)
 {
     for (int64_t i = 0; i < l->n; i++)
         leat_element_clear(&l->v[i]);
+    l->n = 0;
+}
+
+void leat_elements_clear(leat_elements *l)
+{
+    leat_elements_empty(l);
     free(l->v);
     *l = (leat_elements){0};
 }

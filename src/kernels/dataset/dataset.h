@@ -45,6 +45,7 @@ typedef struct leat_elements {
     int64_t n, cap;
 } leat_elements;
 void leat_elements_add(leat_elements *l, leat_element *e); /* takes *e */
+void leat_elements_empty(leat_elements *l); /* keeps the memory of the list */
 void leat_elements_clear(leat_elements *l);
 
 /* ---- Functions with what they capture ---- */

@@ -7,6 +7,7 @@
 
 #include "core/alloc.h"
 #include "io/path.h"
+#include "io/record.h"
 #include "io/stream.h"
 #include "kernels/dataset/pull.h"
 #include "kernels/dataset/state.h"
@@ -171,10 +172,24 @@ static leat_status find_next(reader *x, leat_tensor **out)
     return NULL;
 }
 
+/* Whether the next element is in memory, so that nothing has to be read from the file. */
+static bool in_memory(const reader *x)
+{
+    const files *d = (const files *)x->base.d;
+    const unsigned char *bytes;
+    if (x->records)
+        return leat_record_ready(x->records);
+    if (!x->stream)
+        return false;
+    const size_t n = leat_stream_window(x->stream, &bytes);
+    return d->form == LINES ? memchr(bytes, '\n', n) != NULL
+                            : x->ahead.n + n >= (size_t)(d->record + d->footer);
+}
+
 static leat_next files_next(leat_iterator *it, leat_pull *p)
 {
     leat_tensor *t = NULL;
-    if (p->why == LEAT_WHY_START)
+    if (p->why == LEAT_WHY_START && !in_memory((reader *)it))
         return LEAT_NEXT_BLOCK;
     leat_status s = find_next((reader *)it, &t);
     if (s)

@@ -361,7 +361,8 @@ static void serve(leat_iteration *in)
         if (to_save) {
             saving *x = leat_new(saving);
             *x = (saving){in, to_save};
-            leat_pool_submit_blocking(in->pool, save, x);
+            if (leat_pool_submit_blocking(in->pool, save, x) != 0)
+                save(x); /* No thread can be started: this one blocks. */
             return;
         }
         if (finished.first) {

@@ -168,10 +168,10 @@ static bool run(leat_pull *p)
             return false;
         case LEAT_NEXT_BLOCK:
             p->why = LEAT_WHY_AGAIN;
-            if (!may_block) {
-                leat_pool_submit_blocking(p->iteration->pool, resume_blocking, p);
+            /* If no thread can be started, this one blocks. */
+            if (!may_block &&
+                leat_pool_submit_blocking(p->iteration->pool, resume_blocking, p) == 0)
                 return false;
-            }
         }
     }
 }

@@ -13,6 +13,7 @@
 #include "kernels/any/resource_op.h"
 #include "kernels/dataset/handles.h"
 #include "kernels/dataset/iteration.h"
+#include "kernels/dataset/packed.h"
 #include "kernels/dataset/sources.h"
 #include "kernels/dataset/state.h"
 
@@ -34,10 +35,13 @@ typedef struct slice {
 typedef struct shuffler {
     leat_iterator base;
     int64_t seed, seed2, drawn;
+    uint32_t random[4]; /* numbers from random_at on, if that is not -1 */
+    int64_t random_at;
     leat_seeds *seeds; /* where the seeds are from; borrowed, or NULL */
-    leat_element *buffer;
-    int64_t cap; /* places of the buffer that were allocated */
-    int64_t n;   /* elements in the buffer */
+    leat_packed **buffer;
+    leat_packed *spare; /* a block for the next element, or NULL */
+    int64_t cap;        /* places of the buffer that were allocated */
+    int64_t n;          /* elements in the buffer */
     int64_t round;
     bool first; /* no element of the input was seen yet */
     bool input_over;
@@ -67,6 +71,7 @@ static leat_status shuffle_open(leat_iterator *it)
     shuffler *x = (shuffler *)it;
     shuffle *d = (shuffle *)it->d;
     x->first = true;
+    x->random_at = -1;
     x->seed = d->seed;
     x->seed2 = d->seed2;
     x->seeds = d->seeds        ? d->seeds
@@ -79,7 +84,7 @@ static leat_status shuffle_open(leat_iterator *it)
 }
 
 /* Place i of the buffer, which grows up to its size as it is filled. */
-static leat_element *place(shuffler *x, int64_t position)
+static leat_packed **place(shuffler *x, int64_t position)
 {
     const int64_t size = ((const shuffle *)x->base.d)->size, i = position % size;
     if (i >= x->cap) {
@@ -118,17 +123,46 @@ static void remove_slices(shuffler *x)
     x->n_slices -= n;
 }
 
-static leat_element draw(shuffler *x)
+static void put(shuffler *x, int64_t position, leat_element *e)
+{
+    *place(x, position) = leat_element_pack(e, x->spare);
+    x->spare = NULL;
+}
+
+/* The place from which the next element is drawn, if the first slice is s then. */
+static leat_packed **next_place(shuffler *x, slice s)
+{
+    if (x->random_at != x->drawn / 4 * 4) {
+        x->random_at = x->drawn / 4 * 4;
+        leat_data_random_four(x->seed, x->seed2, x->drawn / 4, x->random);
+    }
+    return place(x, s.start + x->random[x->drawn % 4] % (s.end - s.start));
+}
+
+/* Elements of a large buffer are not in the processor's cache: makes it fetch the one that is drawn
+ * next, as if the input gives one more element before. */
+static void fetch_next(shuffler *x)
+{
+    const slice s = {x->slices[0].start, x->slices[0].end + (x->n_slices == 1 && !x->input_over)};
+    if (s.start < s.end)
+        leat_packed_fetch(*next_place(x, s));
+}
+
+static leat_status draw(shuffler *x, leat_element *out)
 {
     remove_slices(x);
     slice *s = &x->slices[0];
-    const uint32_t random = leat_data_random(x->seed, x->seed2, x->drawn++);
-    leat_element *from = place(x, s->start + random % (s->end - s->start));
-    leat_element e = leat_element_take(from), *start = place(x, s->start);
-    *from = leat_element_take(start);
+    leat_packed **from = next_place(x, *s), **start = place(x, s->start);
+    LEAT_TRY(leat_element_unpack(*from, out));
+    free(x->spare);
+    x->spare = leat_packed_empty(*from);
+    *from = *start;
+    *start = NULL;
+    x->drawn++;
     s->start++;
     x->n--;
-    return e;
+    fetch_next(x);
+    return NULL;
 }
 
 static leat_next shuffle_next(leat_iterator *it, leat_pull *p)
@@ -147,25 +181,39 @@ static leat_next shuffle_next(leat_iterator *it, leat_pull *p)
     } else if (p->why == LEAT_WHY_PULLED) {
         x->first = false;
         slice *last = &x->slices[x->n_slices - 1];
-        *place(x, last->end++) = leat_element_take(&p->element);
+        put(x, last->end++, &p->element);
         x->n++;
         enough = x->n_slices > MOST_ROUNDS;
     }
     if (!enough && !x->input_over && x->n < d->size)
         return leat_pull_from(p, it->input);
-    return x->n ? leat_pull_give(p, draw(x)) : LEAT_NEXT_END;
+    if (!x->n)
+        return LEAT_NEXT_END;
+    leat_element e;
+    leat_status s = draw(x, &e);
+    return s ? leat_pull_fail(p, s) : leat_pull_give(p, e);
 }
 
 static void shuffle_close(leat_iterator *it)
 {
     shuffler *x = (shuffler *)it;
     for (int64_t i = 0; i < x->cap; i++)
-        leat_element_clear(&x->buffer[i]);
+        leat_packed_free(x->buffer[i]);
+    free(x->spare);
     free(x->buffer);
     free(x->slices);
 }
 
 /* ---- Positions ---- */
+
+static leat_status save_element(leat_state_writer *w, const leat_packed *p)
+{
+    leat_element e;
+    LEAT_TRY(leat_element_unpack(p, &e));
+    leat_status s = leat_state_put_element(w, &e);
+    leat_element_clear(&e);
+    return s;
+}
 
 static leat_status shuffle_save(leat_iterator *it, leat_state_writer *w)
 {
@@ -184,7 +232,7 @@ static leat_status shuffle_save(leat_iterator *it, leat_state_writer *w)
         leat_state_put_int(w, x->slices[i].start);
         leat_state_put_int(w, x->slices[i].end);
         for (int64_t at = x->slices[i].start; at < x->slices[i].end; at++)
-            LEAT_TRY(leat_state_put_element(w, place(x, at)));
+            LEAT_TRY(save_element(w, *place(x, at)));
     }
     return NULL;
 }
@@ -201,8 +249,11 @@ static leat_status restore_slice(shuffler *x, leat_state_reader *r)
                  DATA_LOSS, "The position has more elements than the buffer of %s",
                  x->base.d->name);
     add_slice(x, s);
-    for (int64_t at = s.start; at < s.end; at++, x->n++)
-        LEAT_TRY(leat_state_get_element(r, place(x, at)));
+    for (int64_t at = s.start; at < s.end; at++, x->n++) {
+        leat_element e = {0};
+        LEAT_TRY(leat_state_get_element(r, &e));
+        put(x, at, &e);
+    }
     return NULL;
 }
 
@@ -226,6 +277,7 @@ static leat_status shuffle_restore(leat_iterator *it, leat_state_reader *r)
         pthread_mutex_unlock(&x->seeds->lock);
     }
     x->n_slices = 0;
+    x->random_at = -1;
     for (int64_t i = 0; i < slices; i++)
         LEAT_TRY(restore_slice(x, r));
     return NULL;

@@ -313,12 +313,17 @@ static leat_status random_make(leat_kernel *k, leat_dataset *d)
     return NULL;
 }
 
+void leat_data_random_four(int64_t seed, int64_t seed2, int64_t i, uint32_t four[4])
+{
+    leat_philox g = leat_philox_of((uint64_t)seed, (uint64_t)seed2);
+    leat_philox_skip(&g, (uint64_t)i);
+    leat_philox_next(&g, four);
+}
+
 uint32_t leat_data_random(int64_t seed, int64_t seed2, int64_t i)
 {
     uint32_t four[4];
-    leat_philox g = leat_philox_of((uint64_t)seed, (uint64_t)seed2);
-    leat_philox_skip(&g, (uint64_t)i / 4);
-    leat_philox_next(&g, four);
+    leat_data_random_four(seed, seed2, i / 4, four);
     return four[i % 4];
 }
 

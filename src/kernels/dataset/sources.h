@@ -10,6 +10,8 @@ leat_status leat_tensor_row(const leat_tensor *t, int64_t i, leat_tensor **out) 
 leat_status leat_element_row(const leat_element *e, int64_t i, leat_element *out) LEAT_MUST_CHECK;
 /* Number i of TensorFlow's generator with these seeds. */
 uint32_t leat_data_random(int64_t seed, int64_t seed2, int64_t i);
+/* Numbers 4 i to 4 i + 3 of that sequence. */
+void leat_data_random_four(int64_t seed, int64_t seed2, int64_t i, uint32_t four[4]);
 /* Two seeds of 0 are replaced by random ones. */
 void leat_data_random_seeds(int64_t *seed, int64_t *seed2);
 
