@@ -10,6 +10,9 @@
 
 #include "core/arena.h"
 #include "core/json.h"
+#include "proto/event.pb-c.h"
+#include "proto/tensor_codec.h"
+#include "proto/wire.h"
 #include "test.h"
 
 static char dir[100];
@@ -153,6 +156,78 @@ static void several_tasks(void)
     }
     CHECK_INT(files("tfevents", NULL), TASKS);
     CHECK_INT(count_events(), TASKS * EVENTS);
+    remove_dir();
+}
+
+/* TensorFlow 2 writes all kinds as tensors, and names the plugin that shows them. */
+static void tensors(void)
+{
+    static const double rows[] = {-1, 0, 3, 0, 2, 1};
+    static const struct {
+        const char *plugin;
+        leat_dtype dtype;
+        leat_summary_kind kind;
+    } cases[] = {{"scalars", LEAT_FLOAT, LEAT_SUMMARY_SCALAR},
+                 {"histograms", LEAT_DOUBLE, LEAT_SUMMARY_HISTOGRAM},
+                 {"histograms", LEAT_FLOAT, LEAT_SUMMARY_TENSOR},
+                 {"images", LEAT_STRING, LEAT_SUMMARY_IMAGE},
+                 {"other", LEAT_FLOAT, LEAT_SUMMARY_TENSOR}};
+    leat_summary_writer *w = NULL;
+    leat_event_reader *r = NULL;
+    const leat_event_record *e = NULL;
+    make_dir();
+    CHECK_OK(leat_summary_writer_open(dir, &w));
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        leat_tensor *t = NULL;
+        if (cases[i].dtype == LEAT_DOUBLE) {
+            CHECK_OK(leat_tensor_copy_of(LEAT_DOUBLE, leat_shape(2, 3), rows, &t));
+        } else {
+            const bool text = cases[i].dtype == LEAT_STRING;
+            CHECK_OK(leat_tensor_new(cases[i].dtype, text ? leat_shape(3) : leat_shape(), &t));
+            if (text) {
+                CHECK(leat_string_set((leat_string *)leat_tensor_mutable(t) + 0, "32", 2));
+                CHECK(leat_string_set((leat_string *)leat_tensor_mutable(t) + 1, "16", 2));
+            } else {
+                *(float *)leat_tensor_mutable(t) = 2.5f;
+            }
+        }
+        Leat__SummaryMetadata__PluginData plugin = LEAT__SUMMARY_METADATA__PLUGIN_DATA__INIT;
+        Leat__SummaryMetadata metadata = LEAT__SUMMARY_METADATA__INIT;
+        Leat__Summary__Value v = LEAT__SUMMARY__VALUE__INIT, *values[] = {&v};
+        Leat__Summary m = LEAT__SUMMARY__INIT;
+        plugin.plugin_name = (char *)cases[i].plugin;
+        metadata.plugin_data = &plugin;
+        v.metadata = &metadata;
+        v.value_case = LEAT__SUMMARY__VALUE__VALUE_TENSOR;
+        CHECK_OK(leat_tensor_to_proto(t, LEAT_TENSOR_CONTENT, &v.tensor));
+        m.n_value = 1;
+        m.value = values;
+        void *bytes;
+        size_t n;
+        CHECK_OK(leat_proto_bytes(&m, &bytes, &n));
+        CHECK_OK(leat_summary_write_bytes(w, bytes, n, 1));
+        free(bytes);
+        leat_proto_free(v.tensor);
+        leat_tensor_unref(t);
+    }
+    CHECK_OK(leat_summary_flush(w));
+    CHECK_OK(leat_event_reader_open(leat_summary_writer_path(w), &r));
+    CHECK_OK(leat_event_next(r, &e));
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        CHECK_OK(leat_event_next(r, &e));
+        CHECK_INT(e->values[0].kind, cases[i].kind);
+        CHECK_STR(e->values[0].plugin, cases[i].plugin);
+        if (i == 0)
+            CHECK(e->values[0].scalar == 2.5f);
+        if (i == 1) {
+            CHECK(e->values[0].min == -1 && e->values[0].max == 2 && e->values[0].num == 4);
+            CHECK(e->values[0].limits[0] == 0 && e->values[0].counts[1] == 1);
+        }
+        if (i == 3)
+            CHECK(e->values[0].width == 32 && e->values[0].height == 16);
+    }
+    leat_event_reader_free(r);
+    CHECK_OK(leat_summary_writer_close(w));
     remove_dir();
 }
 
@@ -314,7 +389,7 @@ static void bad_profiler(void)
 
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"intervals", intervals}, {"graphs", graphs},
+    return RUN(argc, argv, {"intervals", intervals}, {"graphs", graphs}, {"tensors", tensors},
                {"several_tasks", several_tasks}, {"unwritable_directory", unwritable_directory},
                {"unwritable_traces", unwritable_traces}, {"full_disk", full_disk},
                {"room_again", room_again}, {"chosen_steps", chosen_steps},
