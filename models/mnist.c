@@ -48,6 +48,7 @@ static leat_status train(leat_session *s, const model *m, leat_mnist *data)
     progress p;
     bool due = false;
     progress_begin(&p);
+    p.steps = steps;
     for (int64_t step = 1; step <= steps; step++) {
         leat_tensor *images, *labels, *loss = NULL;
         LEAT_TRY(leat_mnist_next_batch(data, LEAT_MNIST_TRAIN, f.batch_size, &images, &labels));

@@ -24,7 +24,7 @@
 static task_flags who = TASK_FLAGS_DEFAULT;
 static mnist_flags f = {
     .train_steps = 200, .batch_size = 100, .hidden_units = 100, .seed = 1, .learning_rate = 0.01};
-static const char *log_dir;
+static const char *log_dir, *trace_steps;
 static int64_t num_gpus = 0, replicas_to_aggregate = 0, log_every = 0;
 static double save_secs = 600;
 static bool sync_replicas, existing_servers, discard_live;
@@ -36,11 +36,14 @@ static const flag flags[] = {
     {"existing_servers", FLAG_BOOL, &existing_servers, 0, "the tasks' servers run already"},
     {"num_gpus", FLAG_INT, &num_gpus, 0, "of each machine; where there is none, the CPU is used"},
     MNIST_FLAGS(f, 1),
-    {"log_dir", FLAG_STRING, &log_dir, 0, "checkpoints; a run that finds some there goes on"},
+    {"log_dir", FLAG_STRING, &log_dir, 0,
+     "checkpoints and events for TensorBoard; a run that finds checkpoints there goes on"},
     {"save_secs", FLAG_FLOAT, &save_secs, 0,
      "seconds between checkpoints in log_dir, which a lost ps costs; 0: never saved"},
     {"discard_live", FLAG_BOOL, &discard_live, 0,
      "restore or initialise a model that is on the ps already, which is kept otherwise"},
+    {"trace_steps", FLAG_STRING, &trace_steps, 0,
+     "global steps, 100,200: Chrome traces of them over all their tasks, in log_dir"},
     {"log_every", FLAG_INT, &log_every, 0, "local steps between lines; 0: about a second"},
     {0},
 };
@@ -49,6 +52,20 @@ typedef struct model {
     leat_graph *g;
     leat_out x, y_, loss, mean_loss, accuracy, step, train;
 } model;
+
+/* What TensorBoard shows of the run. */
+static void summarize(const model *m, leat_out y)
+{
+    leat_scalar_summary("cross_entropy", m->mean_loss);
+    leat_scalar_summary("accuracy", m->accuracy);
+    leat_image_summary("digits", leat_reshape_to(m->x, leat_shape(-1, 28, 28, 1)), 3);
+    leat_histogram_summary("probabilities", y);
+    int n;
+    leat_out *variables = leat_trainable_variables(m->g, &n);
+    leat_with_name(m->g, "variables") for (int i = 0; i < n; i++)
+        leat_histogram_summary(leat_variable_name(variables[i]), leat_variable_value(variables[i]));
+    free(variables);
+}
 
 static void build(model *m, const task *t)
 {
@@ -66,7 +83,6 @@ static void build(model *m, const task *t)
         m->y_ = leat_placeholder(g, LEAT_FLOAT, leat_shape(-1, 10));
         leat_out y = mnist_net(g, m->x, f.hidden_units);
         m->loss = mnist_cross_entropy(y, m->y_);
-        leat_scalar_summary("cross_entropy", m->loss);
         leat_optimizer *opt = leat_adam(.learning_rate = f.learning_rate);
         if (sync_replicas) {
             int n = replicas_to_aggregate ? (int)replicas_to_aggregate : t->workers;
@@ -78,6 +94,8 @@ static void build(model *m, const task *t)
         leat_optimizer_free(opt);
         m->accuracy = mnist_accuracy(g, y, m->y_);
         m->mean_loss = leat_div(m->loss, leat_reduce_sum(m->y_)); /* a one in each row */
+        if (log_dir)
+            summarize(m, y);
     }
 }
 
@@ -139,6 +157,27 @@ static leat_status validate(leat_session *s, const model *m, leat_mnist *data)
     return NULL;
 }
 
+/* The hook for --trace_steps, or NULL. */
+static leat_status trace_hook(const task *t, leat_hook **hook_out)
+{
+    enum { MOST = 1000 };
+    int64_t steps[MOST];
+    int n = 0;
+    if (!trace_steps || !t->is_chief)
+        return NULL;
+    LEAT_REQUIRE(log_dir, INVALID_ARGUMENT, "--trace_steps needs --log_dir");
+    for (const char *p = trace_steps; *p; n++) {
+        char *end;
+        LEAT_REQUIRE(n < MOST, INVALID_ARGUMENT, "--trace_steps: at most %d steps", MOST);
+        steps[n] = strtoll(p, &end, 10);
+        LEAT_REQUIRE(end != p && (*end == ',' || !*end) && steps[n] > 0, INVALID_ARGUMENT,
+                     "--trace_steps wants positive numbers with commas, not \"%s\"", trace_steps);
+        p = end + (*end == ',');
+    }
+    *hook_out = leat_profiler_hook(.steps = steps, .n_steps = n, .output_dir = log_dir);
+    return NULL;
+}
+
 /* After a signal, an error from a wait for other tasks is not a failure. Takes s. */
 static leat_status unless_asked_to_end(const task *t, leat_status s)
 {
@@ -157,6 +196,7 @@ static leat_status work(task *t, const char *master)
     model m;
     leat_mnist *data = NULL;
     leat_monitored *ms = NULL;
+    leat_hook *trace = NULL;
     char self[128]; /* a worker needs the ps tasks and itself, not the other workers */
     snprintf(self, sizeof(self), "/job:%s/task:%d", t->job, t->index);
     const char *const filters[] = {"/job:ps", self, NULL};
@@ -166,15 +206,17 @@ static leat_status work(task *t, const char *master)
     leat_status s = leat_graph_status(m.g);
     if (!s)
         s = leat_mnist_open(f.data_dir, (uint64_t)(f.seed + t->index), &data);
+    if (!s)
+        s = trace_hook(t, &trace);
     if (!s) {
         printf("%s\n", leat_mnist_source(data));
         printf(t->is_chief ? "Worker %d: Initializing session...\n"
                            : "Worker %d: Waiting for session to be initialized...\n",
                t->index);
-        s = leat_monitored_open(m.g, &ms, .master = master, .is_chief = t->is_chief,
-                                .checkpoint_dir = log_dir, .save_checkpoint_secs = save_secs,
-                                .last_step = f.train_steps, .config = &config, .stop = t->stop,
-                                .discard_live = discard_live);
+        s = leat_monitored_open(
+            m.g, &ms, .master = master, .is_chief = t->is_chief, .checkpoint_dir = log_dir,
+            .save_checkpoint_secs = save_secs, .last_step = f.train_steps, .config = &config,
+            .stop = t->stop, .discard_live = discard_live, .hooks = (leat_hook *[]){trace, NULL});
     }
     if (!s) {
         printf("Worker %d: Session initialization complete.\n", t->index);

@@ -179,6 +179,7 @@ static leat_status train(leat_session *s, const model *m, leat_mnist *data)
     progress p;
     bool due = false;
     progress_begin(&p);
+    p.steps = steps;
     for (int64_t step = 1; step <= steps; step++) {
         leat_tensor *loss = NULL;
         LEAT_TRY(one_step(s, m, data, due ? &loss : NULL));

@@ -92,9 +92,10 @@ LEAT_API leat_status leat_example_list_feature(const leat_example *e, const char
 /* ---- Checkpoints: the tensors at a prefix ("train/model.ckpt-1200") ---- */
 typedef struct leat_checkpoint leat_checkpoint;
 /* Opens a checkpoint of version 2 (PREFIX.index and data files) or 1 (a file, or a pattern of
- * files). */
+ * files), or the newest one of a directory. */
 LEAT_API leat_status leat_checkpoint_open(const char *prefix,
                                           leat_checkpoint **checkpoint_out) LEAT_MUST_CHECK;
+LEAT_API const char *leat_checkpoint_path(const leat_checkpoint *c); /* its prefix */
 LEAT_API void leat_checkpoint_free(leat_checkpoint *c); /* of NULL does nothing */
 typedef struct leat_checkpoint_entry {
     const char *name;
@@ -143,7 +144,11 @@ typedef struct leat_summary_value {
     /* Its buckets: counts[i] values are below limits[i] and not below limits[i - 1]. */
     const double *limits, *counts;
     int n_buckets;
-    int height, width, channels; /* of an image */
+    int height, width, channels; /* of an image; a sound has channels, too */
+    double sample_rate;          /* of a sound, in Hz */
+    int64_t frames;              /* of a sound; 0: not known */
+    const leat_tensor *tensor;   /* of a tensor, borrowed; text is a tensor of strings */
+    const char *plugin;          /* the plugin that shows it, "text"; "" if it is not named */
 } leat_summary_value;
 typedef struct leat_event_record {
     double wall_time; /* seconds since 1970 */

@@ -57,10 +57,17 @@ LEAT_API const leat_tensor *leat_run_value(const leat_run_context *c, leat_out x
 /* In before_run: feeds x; shares the value. FAILED_PRECONDITION if x is fed already. */
 LEAT_API leat_status leat_run_feed(leat_run_context *c, leat_out x,
                                    const leat_tensor *value) LEAT_MUST_CHECK;
+/* leat_run_trace, in before_run, has the run traced, over all tasks that take part in it.
+ * leat_run_metadata, in after_run, gives times and memory of its nodes, borrowed; NULL if the run
+ * was not traced. */
+LEAT_API void leat_run_trace(leat_run_context *c);
+LEAT_API const leat_metadata *leat_run_metadata(const leat_run_context *c);
 LEAT_API leat_session *leat_run_session(const leat_run_context *c);
 LEAT_API void leat_run_request_stop(leat_run_context *c); /* no run after this one */
 
-/* ---- The usual hooks. Options that are not written have TensorFlow's defaults. ---- */
+/* ---- The usual hooks. Options that are not written have TensorFlow's defaults. Hooks that write
+ * events do not end training if a file cannot be written (a full disk, a directory without
+ * permission): that is logged once, as a warning. ---- */
 typedef struct leat_stop_at_step_options {
     leat_given given; /* set by the macro */
     /* Exactly one of num_steps (stop after so many more steps) and last_step (stop at that global
@@ -142,6 +149,24 @@ typedef struct leat_summary_hook_options {
 LEAT_API leat_hook *leat_summary_hook_new(const leat_summary_hook_options *o);
 #define leat_summary_hook(...)                                                                     \
     leat_summary_hook_new(LEAT_GIVEN_OPTIONS(leat_summary_hook_options, __VA_ARGS__))
+
+/* Traces runs, each over all tasks that take part in it, and writes them to
+ * OUTPUT_DIR/timeline-STEP.json, Chrome traces (chrome://tracing, Perfetto) with a row for each
+ * device of each task, and as run metadata "step_STEP" to the event file. Traced are those runs
+ * that save_steps or save_secs choose, but not the first one, or those that reach one of `steps`.
+ * A file that cannot be written does not end training: that is logged once. */
+typedef struct leat_profiler_options {
+    leat_given given; /* set by the macro */
+    /* Exactly one of save_steps, save_secs and steps is set. */
+    int64_t save_steps;
+    double save_secs;
+    const int64_t *steps; /* n_steps global steps; copied */
+    int n_steps;
+    const char *output_dir;
+} leat_profiler_options;
+LEAT_API leat_hook *leat_profiler_hook_new(const leat_profiler_options *o);
+#define leat_profiler_hook(...)                                                                    \
+    leat_profiler_hook_new(LEAT_GIVEN_OPTIONS(leat_profiler_options, __VA_ARGS__))
 
 /* Does one run at the end of training; its fetches are written through their `value` pointers. */
 typedef struct leat_final_ops_options {
@@ -278,7 +303,7 @@ LEAT_API bool leat_supervisor_wait_for_stop(leat_supervisor *sv, int64_t timeout
 LEAT_API leat_status leat_supervisor_loop(leat_supervisor *sv, int64_t interval_ms,
                                           leat_thread_fn fn, void *arg) LEAT_MUST_CHECK;
 /* Writes a summary that the program has fetched, for this global step; step below 0: the current
- * one. */
+ * one. If the event file cannot be written, that is logged once and is no error. */
 LEAT_API leat_status leat_supervisor_summary(leat_supervisor *sv, const leat_tensor *summary,
                                              int64_t step) LEAT_MUST_CHECK;
 LEAT_API leat_coordinator *leat_supervisor_coordinator(leat_supervisor *sv);

@@ -69,6 +69,40 @@ LEAT_API leat_status leat_saver_recover(leat_saver *v, const char *dir) LEAT_MUS
 /* The checkpoints that the saver keeps, oldest first; *count_out of them; borrowed. */
 LEAT_API const char *const *leat_saver_checkpoints(const leat_saver *v, int *count_out);
 
+/* ---- Variables that begin with values of another model. The values are not read now, but when the
+ * variables are initialised (leat_global_variables_initializer). ---- */
+/* From a name in the checkpoint to one in the graph: a variable ("old/w", "new/w") or a scope
+ * ("old/", "new/"), whose variables are all read; "/" is the scope of all names. */
+typedef struct leat_checkpoint_map {
+    const char *from, *to;
+} leat_checkpoint_map;
+/* path: a checkpoint, or a directory, of which the newest is taken. map NULL: all global variables
+ * by their own names. Partitioned variables are called by the name of the whole. NOT_FOUND names
+ * the tensor or the variable that is missing; INVALID_ARGUMENT has both shapes, or both dtypes,
+ * where they differ.
+ *
+ *     LEAT_TRY(leat_init_from_checkpoint(g, "pretrained", LEAT_MAP({"net/", "encoder/"})));
+ */
+#define leat_init_from_checkpoint(g, path, ...)                                                    \
+    leat_init_from_checkpoint_at(LEAT_AT, g, path, __VA_ARGS__)
+#define LEAT_MAP(...)                                                                              \
+    LEAT_ARRAY(leat_checkpoint_map, __VA_ARGS__), LEAT_COUNT(leat_checkpoint_map, __VA_ARGS__)
+LEAT_API leat_status leat_init_from_checkpoint_at(leat_loc at, leat_graph *g, const char *path,
+                                                  const leat_checkpoint_map *map,
+                                                  int n) LEAT_MUST_CHECK;
+typedef struct leat_warm_start_options {
+    leat_given given; /* set by the macro */
+    /* A regular expression (POSIX, extended) that a name must begin with; default: all. */
+    const char *vars;
+    const leat_checkpoint_map *renames; /* variables that have another name in the checkpoint */
+    int n_renames;
+} leat_warm_start_options;
+/* The same for trainable variables that are chosen by a regular expression. */
+#define leat_warm_start(g, path, ...)                                                              \
+    leat_warm_start_with(g, path, LEAT_GIVEN_OPTIONS(leat_warm_start_options, __VA_ARGS__))
+LEAT_API leat_status leat_warm_start_with(leat_graph *g, const char *path,
+                                          const leat_warm_start_options *o) LEAT_MUST_CHECK;
+
 /* Writes a MetaGraphDef: the graph, its collections and queue runners, and the saver's nodes. v may
  * be NULL. */
 LEAT_API leat_status leat_meta_graph_write(const leat_graph *g, const leat_saver *v,

@@ -13,6 +13,8 @@
 #include <leat/ops.h>
 #include <leat/session.h>
 
+struct leat_saver; /* saver.h */
+
 /* The collection that summaries are in. */
 #define LEAT_SUMMARIES "summaries"
 
@@ -41,14 +43,34 @@ LEAT_API leat_out leat_merge_summaries_at(leat_loc at, leat_graph *g, const leat
 #define leat_merge_all_summaries_in(g, scope) leat_merge_all_summaries_at(LEAT_AT, g, scope)
 LEAT_API leat_out leat_merge_all_summaries_at(leat_loc at, leat_graph *g, const char *scope);
 
-/* ---- Event files. Use one writer for a directory: TensorBoard reads the newest file only. Any
- * thread may write. What was written is in the file after at most two seconds, or after a
- * flush. ---- */
+/* ---- Event files. Use one writer for a directory: TensorBoard reads the newest file only; tasks
+ * of a cluster write to a directory each ("run/worker0"), which TensorBoard shows as runs. Any
+ * thread may write. ---- */
 typedef struct leat_summary_writer leat_summary_writer;
-/* A new file events.out.tfevents.<seconds>.<host> in dir, which is made if need be. */
-LEAT_API leat_status leat_summary_writer_open(const char *dir,
-                                              leat_summary_writer **writer_out) LEAT_MUST_CHECK;
+typedef struct leat_writer_options {
+    leat_given given; /* set by the macro */
+    /* Default 2: seconds after which an event is in the file at the latest; 0: at once. */
+    double flush_secs;
+    /* When more events than this wait in memory, they are written; default: when they have 256
+     * kB. */
+    int max_queue;
+    const char *filename_suffix; /* behind the file's name */
+} leat_writer_options;
+/* A new file events.out.tfevents.<seconds>.<host> in dir, which is made if need be. If there is a
+ * file of that name, another task's for example, the name gets a number. */
+#define leat_summary_writer_open(dir, writer_out, ...)                                             \
+    leat_summary_writer_open_with(dir, LEAT_GIVEN_OPTIONS(leat_writer_options, __VA_ARGS__),       \
+                                  writer_out)
+LEAT_API leat_status leat_summary_writer_open_with(const char *dir,
+                                                   const leat_writer_options *options,
+                                                   leat_summary_writer **writer_out)
+    LEAT_MUST_CHECK;
+/* Closes the file and goes on in a new one. */
+LEAT_API leat_status leat_summary_writer_reopen(leat_summary_writer *w) LEAT_MUST_CHECK;
+/* The file's path; valid until the writer is reopened or closed. */
 LEAT_API const char *leat_summary_writer_path(const leat_summary_writer *w);
+/* The functions that write give an error if an event could not be written, this one or an earlier
+ * one. What could not be written is kept, and tried again with the next events. */
 /* The value of a summary op: a string tensor, one or several messages. */
 LEAT_API leat_status leat_summary_write(leat_summary_writer *w, const leat_tensor *summaries,
                                         int64_t step) LEAT_MUST_CHECK;
@@ -58,6 +80,10 @@ LEAT_API leat_status leat_summary_write_scalar(leat_summary_writer *w, const cha
                                                int64_t step) LEAT_MUST_CHECK;
 LEAT_API leat_status leat_summary_write_graph(leat_summary_writer *w, const leat_graph *g,
                                               int64_t step) LEAT_MUST_CHECK;
+/* Writes the graph, its collections and the nodes of the saver, which may be NULL. */
+LEAT_API leat_status leat_summary_write_meta_graph(leat_summary_writer *w, const leat_graph *g,
+                                                   const struct leat_saver *saver,
+                                                   int64_t step) LEAT_MUST_CHECK;
 /* Writes the metadata of a traced run (times and memory of the nodes), for TensorBoard's graph
  * tab. */
 LEAT_API leat_status leat_summary_write_metadata(leat_summary_writer *w, const leat_metadata *m,

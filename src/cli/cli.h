@@ -60,7 +60,7 @@ leat_status cli_show_model(const char *dir) LEAT_MUST_CHECK;
 leat_status cli_show_events(const char *path, bool text, bool follow) LEAT_MUST_CHECK;
 /* Prints n points, which are sorted by x, as a curve; and a histogram as bars. */
 void cli_plot(const double *x, const double *y, long long n);
-void cli_bars(const double *limits, const double *counts, int n);
+void cli_bars(const leat_summary_value *v);
 /* NumPy's .npy files. */
 leat_status cli_npy_read(const char *path, leat_tensor **tensor_out) LEAT_MUST_CHECK;
 leat_status cli_npy_write(const char *path, const leat_tensor *t) LEAT_MUST_CHECK;

@@ -62,35 +62,48 @@ void cli_plot(const double *x, const double *y, long long n)
            x[n - 1]);
 }
 
-/* One bar for each bucket between the first and the last that is not empty, or for several, if
- * there are many. */
-void cli_bars(const double *limits, const double *counts, int n)
+enum { BARS = 12, LONGEST = 48 };
+
+/* Divides the count of a bucket from low to high among bins of equal width between min and max. */
+static void spread(const leat_summary_value *v, double low, double high, double count, double *bins)
 {
-    enum { MOST = 16, LONGEST = 48 };
-    int begin = 0, end = n;
-    while (begin < n && !(counts[begin] > 0))
-        begin++;
-    while (end > begin && !(counts[end - 1] > 0))
-        end--;
-    if (begin == end)
+    const double width = (v->max - v->min) / BARS;
+    low = fmax(low, v->min);
+    high = fmin(high, v->max);
+    if (!(width > 0) || !(high > low)) {
+        const double at = width > 0 ? (low - v->min) / width : 0;
+        bins[at >= BARS - 1 ? BARS - 1 : at > 0 ? (int)at : 0] += count;
         return;
-    const int each = (end - begin + MOST - 1) / MOST;
-    double most = 0;
-    for (int i = begin; i < end; i += each) {
-        double sum = 0;
-        for (int k = i; k < i + each && k < end; k++)
-            sum += counts[k];
-        most = fmax(most, sum);
     }
-    for (int i = begin; i < end; i += each) {
-        double sum = 0;
-        const int last = i + each < end ? i + each : end;
-        for (int k = i; k < last; k++)
-            sum += counts[k];
+    for (int i = 0; i < BARS; i++) {
+        const double begin = v->min + i * width, end = i + 1 < BARS ? begin + width : v->max;
+        const double common = fmin(high, end) - fmax(low, begin);
+        if (common > 0)
+            bins[i] += count * common / (high - low);
+    }
+}
+
+/* Bars for values between the least and the greatest, as TensorBoard shows them: buckets, which are
+ * narrow around 0 and wide elsewhere, are divided among bars of equal width. */
+void cli_bars(const leat_summary_value *v)
+{
+    double bins[BARS] = {0}, most = 0;
+    if (!(v->num > 0) || !isfinite(v->min) || !isfinite(v->max) || !isfinite(v->max - v->min))
+        return;
+    for (int i = 0; i < v->n_buckets; i++)
+        if (v->counts[i] > 0)
+            spread(v, i ? v->limits[i - 1] : v->min, v->limits[i], v->counts[i], bins);
+    const int n = v->max > v->min ? BARS : 1;
+    for (int i = 0; i < n; i++)
+        most = fmax(most, bins[i]);
+    for (int i = 0; i < n && most > 0; i++) {
         char bar[LONGEST + 1];
-        const int length = (int)ceil(sum / most * LONGEST);
+        const int length = (int)ceil(bins[i] / most * LONGEST);
         memset(bar, '#', (size_t)length);
         bar[length] = 0;
-        printf("  %s %-10.4g %8.0f %s\n", "below", limits[last - 1], sum, bar);
+        printf("  %10.4g |%-*s %.0f\n", v->min + i * (v->max - v->min) / BARS, LONGEST, bar,
+               bins[i]);
     }
+    if (n > 1)
+        printf("  %10.4g |\n", v->max);
 }

@@ -150,17 +150,19 @@ static leat_status show_directory(const char *path, bool text, bool follow, cons
         if (is_file)
             return cli_show_model(path);
     }
-    char *newest = follow ? NULL : leat_latest_checkpoint(path);
+    char *newest = follow || text ? NULL : leat_latest_checkpoint(path);
+    char *events = tensor ? NULL : newest_events(path);
     leat_status s = NULL;
     if (newest)
         s = show_checkpoint(newest, tensor);
-    else if ((newest = newest_events(path)) != NULL)
-        s = cli_show_events(newest, text, follow);
-    else
+    if (!s && events)
+        s = cli_show_events(events, text, follow);
+    if (!newest && !events)
         s = leat_error(
             NOT_FOUND,
             "%s: a directory with neither a checkpoint, nor a SavedModel, nor an event file", path);
     free(newest);
+    free(events);
     return s;
 }
 
@@ -231,10 +233,9 @@ const cli_command cli_show = {
         "usage: leat show FILE [--text] [--follow] [--tensor NAME]\n\n"
         "A GraphDef (.pb, .pbtxt): inputs, outputs, variables, ops, devices. A checkpoint (its\n"
         "prefix, its .index, or a directory, whose newest is taken): tensors. The directory of a\n"
-        "SavedModel: its signatures. An event file, or a directory that has one: what was\n"
-        "summarized, how often, the last values, scalars as curves, histograms as bars. A "
-        "TFRecord\n"
-        "file: how many records.\n\n"
+        "SavedModel: its signatures. An event file, or a directory, whose newest is taken: what\n"
+        "was summarized, how often, the last values, scalars as curves, histograms as bars. A\n"
+        "TFRecord file: how many records.\n\n"
         "  --text         all of a graph as text; each event of an event file\n"
         "  --follow       each event of an event file, also those that are still to be written\n"
         "  --tensor NAME  the values of one tensor of a checkpoint\n",

@@ -17,6 +17,7 @@ typedef struct tag {
     long long n;
     int64_t first, last;      /* steps */
     leat_summary_value value; /* the last value; its tag is not kept, its buckets are copied */
+    leat_tensor *tensor;      /* that of the last value, or NULL */
     double *x, *y;            /* n steps and values of a scalar */
     long long cap;
 } tag;
@@ -45,7 +46,12 @@ static void keep_value(tag *t, const leat_summary_value *v)
 {
     const size_t n = (size_t)v->n_buckets;
     double *limits = (double *)t->value.limits, *counts = (double *)t->value.counts;
+    leat_tensor_unref(t->tensor);
+    t->tensor = v->tensor ? leat_tensor_ref(v->tensor) : NULL;
     t->value = *v;
+    t->value.tag = NULL;
+    t->value.tensor = t->tensor;
+    t->value.plugin = strcmp(v->plugin, "text") == 0 ? "text" : "";
     t->value.limits = limits = cli_array_resize(limits, n + 1, sizeof(*limits));
     t->value.counts = counts = cli_array_resize(counts, n + 1, sizeof(*counts));
     if (n) {
@@ -75,17 +81,41 @@ static void count(tags *t, const leat_summary_value *v, int64_t step)
     keep_value(at, v);
 }
 
+/* The first line of a text, cut where it is long; without characters that control a terminal. */
+static void print_text(const leat_tensor *t)
+{
+    enum { MOST = 60 };
+    const leat_string *v = leat_tensor_data(t);
+    size_t n = 0;
+    printf("\"");
+    for (; n < v->size && n < MOST && v->data[n] != '\n'; n++)
+        putchar((unsigned char)v->data[n] < ' ' || v->data[n] == 0x7f ? '?' : v->data[n]);
+    printf("%s\"", n < v->size ? " ..." : "");
+}
+
 static void print_value(const leat_summary_value *v)
 {
-    if (v->kind == LEAT_SUMMARY_SCALAR)
+    if (v->kind == LEAT_SUMMARY_SCALAR) {
         printf("%g", v->scalar);
-    else if (v->kind == LEAT_SUMMARY_HISTOGRAM)
+    } else if (v->kind == LEAT_SUMMARY_HISTOGRAM) {
         printf("%.0f values from %g to %g, mean %g", v->num, v->min, v->max,
                v->num > 0 ? v->sum / v->num : 0);
-    else if (v->kind == LEAT_SUMMARY_IMAGE)
-        printf("%d x %d pixels, %d channels", v->height, v->width, v->channels);
-    else
+    } else if (v->kind == LEAT_SUMMARY_IMAGE) {
+        printf("%d x %d pixels", v->height, v->width);
+        if (v->channels)
+            printf(", %d channel%s", v->channels, v->channels == 1 ? "" : "s");
+    } else if (v->kind == LEAT_SUMMARY_AUDIO && v->sample_rate > 0) {
+        printf("%.2f s, %g Hz, %d channel%s", (double)v->frames / v->sample_rate, v->sample_rate,
+               v->channels, v->channels == 1 ? "" : "s");
+    } else if (v->tensor && leat_tensor_dtype(v->tensor) == LEAT_STRING &&
+               leat_tensor_count(v->tensor) > 0 && strcmp(v->plugin, "text") == 0) {
+        print_text(v->tensor);
+    } else if (v->tensor) {
+        const leat_shape s = leat_tensor_shape(v->tensor);
+        printf("%s %s", leat_dtype_name(leat_tensor_dtype(v->tensor)), leat_shape_show(&s).s);
+    } else {
         printf("(%s)", kinds[v->kind]);
+    }
 }
 
 static void print_event(const leat_event_record *e)
@@ -116,7 +146,7 @@ static void print_tag(const tag *t)
     if (t->value.kind == LEAT_SUMMARY_SCALAR)
         cli_plot(t->x, t->y, t->n);
     else if (t->value.kind == LEAT_SUMMARY_HISTOGRAM)
-        cli_bars(t->value.limits, t->value.counts, t->value.n_buckets);
+        cli_bars(&t->value);
 }
 
 /* Reads the events after the first `seen` of them, prints each if `text`, counts them. Returns what
@@ -178,6 +208,7 @@ leat_status cli_show_events(const char *path, bool text, bool follow)
         if (!text && !follow)
             print_tag(&t.v[i]);
         free(t.v[i].name);
+        leat_tensor_unref(t.v[i].tensor);
         free(t.v[i].x);
         free(t.v[i].y);
         free((void *)t.v[i].value.limits);

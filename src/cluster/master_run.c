@@ -33,6 +33,7 @@ typedef struct far_run {
     leat_cancel cancel;
     pthread_mutex_t lock; /* Guards call; held while the call is started. */
     atomic_bool ended;    /* The reply was read. */
+    int64_t sent_ns;      /* When RunGraph was sent. */
 } far_run;
 
 struct leat_far_step {
@@ -133,11 +134,11 @@ static void cancel_run(void *arg, leat_status why)
     pthread_mutex_unlock(&r->lock);
 }
 
-static leat_status add_stats(leat_trace *t, const leat_cursor *stats, int64_t offset_ns)
+static leat_status add_stats(const far_run *r, const leat_cursor *stats, int64_t now_ns)
 {
     Leat__StepStats *p;
     LEAT_TRY(LEAT_GET(step_stats, stats, &p));
-    leat_trace_add_stats(t, p, offset_ns);
+    leat_trace_add_stats(r->step->trace, p, r->part->peer->clock_ahead_ns, r->sent_ns, now_ns);
     leat_proto_free(p);
     return NULL;
 }
@@ -155,9 +156,10 @@ static leat_status read_answer(far_run *r, const leat_incoming *in)
 {
     leat_run_graph_response a = {0};
     leat_trace *trace = r->step->trace;
+    const int64_t now_ns = trace ? leat_now_ns() : 0;
     leat_status s = leat_run_graph_response_decode(in, &a);
     if (!s && trace && a.has_step_stats)
-        s = add_stats(trace, &a.step_stats, r->part->peer->clock_ahead_ns);
+        s = add_stats(r, &a.step_stats, now_ns);
     for (int i = 0; i < a.n_partition_graph && !s && trace; i++)
         s = add_graph(trace, a.partition_graph[i]);
     if (!s)
@@ -207,6 +209,7 @@ static void run_start(far_run *r, leat_far_part *p, leat_exchange *x, leat_step 
     pthread_mutex_init(&r->lock, NULL);
     leat_outgoing o = {0};
     put_request(p, step, &o);
+    r->sent_ns = step->trace ? leat_now_ns() : 0;
     pthread_mutex_lock(&r->lock);
     leat_peer_call(p->peer, LEAT_METHOD_RUN_GRAPH, &o, &(leat_call_options){0}, run_answered, r,
                    &r->call);

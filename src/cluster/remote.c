@@ -162,7 +162,7 @@ static leat_status read_metadata(leat_trace *t, const leat_cursor *metadata)
     Leat__RunMetadata *m;
     LEAT_TRY(LEAT_GET(run_metadata, metadata, &m));
     if (m->step_stats)
-        leat_trace_add_stats(t, m->step_stats, 0);
+        leat_trace_add_stats(t, m->step_stats, 0, 0, 0);
     leat_status s = NULL;
     for (size_t i = 0; i < m->n_partition_graphs && !s; i++) {
         leat_strbuf b = {0};

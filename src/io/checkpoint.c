@@ -13,6 +13,7 @@
 
 struct leat_checkpoint {
     leat_object object;
+    char *path;
     leat_bundle *bundle;      /* set for V2 */
     leat_slice_reader *table; /* set for V1 */
     leat_checkpoint_entry *entries;
@@ -68,12 +69,15 @@ leat_status leat_checkpoint_open(const char *prefix, leat_checkpoint **out)
     LEAT_CHECK_ARG(prefix);
     leat_checkpoint *c = leat_new_object(leat_checkpoint, CHECKPOINT);
     leat_status s;
-    if (leat_bundle_exists(prefix)) {
-        s = leat_bundle_open(prefix, &c->bundle);
+    const bool is_bundle = leat_bundle_exists(prefix);
+    char *newest = is_bundle ? NULL : leat_latest_checkpoint(prefix);
+    c->path = newest ? newest : leat_xstrdup(prefix);
+    if (is_bundle || leat_bundle_exists(c->path)) {
+        s = leat_bundle_open(c->path, &c->bundle);
         if (!s)
             s = list_bundle(c);
     } else {
-        s = leat_slice_reader_open(prefix, &c->table);
+        s = leat_slice_reader_open(c->path, &c->table);
         if (!s)
             list_table(c);
     }
@@ -95,7 +99,13 @@ void leat_checkpoint_free(leat_checkpoint *c)
     for (size_t i = 0; i < c->n; i++)
         free((char *)c->entries[i].name);
     free(c->entries);
+    free(c->path);
     leat_object_free(&c->object);
+}
+
+const char *leat_checkpoint_path(const leat_checkpoint *c)
+{
+    return LEAT_USABLE(CHECKPOINT, c) ? c->path : "";
 }
 
 int leat_checkpoint_count(const leat_checkpoint *c)

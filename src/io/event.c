@@ -33,10 +33,11 @@ leat_status leat_event_writer_open(const char *dir, const char *suffix, leat_eve
     int again = 0; /* two writers in the same second get different names */
     do {
         leat_strbuf path = {0};
-        leat_strbuf_printf(&path, "%s/events.out.tfevents.%010lld.%s%s", dir, (long long)time(NULL),
-                           host, suffix ? suffix : "");
+        leat_strbuf_printf(&path, "%s/events.out.tfevents.%010lld.%s", dir, (long long)time(NULL),
+                           host);
         if (again)
             leat_strbuf_printf(&path, ".%d", again);
+        leat_strbuf_puts(&path, suffix);
         s = leat_record_writer_create(path.s, LEAT_RECORD_PLAIN, &records);
         leat_strbuf_release(&path);
         if (leat_status_code(s) != LEAT_ALREADY_EXISTS)

@@ -1,4 +1,5 @@
 /* event_read.c -- event files for programs (io.h): messages as plain structs. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +17,20 @@ struct leat_event_reader {
     Leat__Event *message; /* the message that the fields of `event` point into */
     leat_event_record event;
     leat_summary_value *values;
+    leat_tensor **tensors; /* those of the values; some are NULL */
+    double **buckets;      /* limits and counts of histograms that are tensors; some are NULL */
+    size_t n_values;
     leat_strbuf text;
 };
+
+static void release_values(leat_event_reader *r)
+{
+    for (size_t i = 0; i < r->n_values; i++) {
+        leat_tensor_unref(r->tensors[i]);
+        free(r->buckets[i]);
+    }
+    r->n_values = 0;
+}
 
 leat_status leat_event_reader_open(const char *path, leat_event_reader **out)
 {
@@ -38,7 +51,10 @@ void leat_event_reader_free(leat_event_reader *r)
         return;
     leat_record_reader_free(r->records);
     leat_proto_free(r->message);
+    release_values(r);
     free(r->values);
+    free(r->tensors);
+    free(r->buckets);
     leat_strbuf_release(&r->text);
     leat_object_free(&r->object);
 }
@@ -48,25 +64,69 @@ static const char *text_of(const char *s)
     return s ? s : "";
 }
 
-/* TensorFlow 2 writes a scalar as a tensor. */
-static bool is_scalar(const Leat__Summary__Value *v, float *out)
+/* ---- TensorFlow 2 writes tensors, and names the plugin that shows them ---- */
+
+/* Rows of a left limit, a right limit and a count. Gives the limits and then the counts. */
+static double *buckets_of(const leat_tensor *t, leat_summary_value *x)
 {
-    const Leat__SummaryMetadata *m = v->metadata;
-    leat_tensor *t = NULL;
-    if (!m || !m->plugin_data || strcmp(text_of(m->plugin_data->plugin_name), "scalars") != 0)
-        return false;
-    leat_status s = leat_tensor_from_proto(v->tensor, &t);
-    const bool yes = !s && leat_tensor_count(t) == 1 && leat_tensor_dtype(t) == LEAT_FLOAT;
-    if (yes)
-        *out = (float)leat_tensor_at(t, 0);
-    leat_status_free(s);
-    leat_tensor_unref(t);
-    return yes;
+    const leat_shape s = leat_tensor_shape(t);
+    const int64_t n = s.rank == 2 && s.dim[1] == 3 ? s.dim[0] : 0;
+    if (n <= 0 || n > INT_MAX || leat_tensor_dtype(t) != LEAT_DOUBLE)
+        return NULL;
+    double *b = leat_new_array(double, 2 * n);
+    for (int64_t i = 0; i < n; i++) {
+        const double low = leat_tensor_at(t, 3 * i), high = leat_tensor_at(t, 3 * i + 1);
+        b[i] = high;
+        b[n + i] = leat_tensor_at(t, 3 * i + 2);
+        x->num += b[n + i];
+        x->sum += b[n + i] * (low + high) / 2;
+    }
+    x->kind = LEAT_SUMMARY_HISTOGRAM;
+    x->min = leat_tensor_at(t, 0);
+    x->max = b[n - 1];
+    x->limits = b;
+    x->counts = b + n;
+    x->n_buckets = (int)n;
+    return b;
 }
 
-static leat_summary_value value_of(const Leat__Summary__Value *v)
+static int number_at(const leat_tensor *t, int64_t i)
 {
-    leat_summary_value x = {.tag = text_of(v->tag)};
+    const leat_string *v = (const leat_string *)leat_tensor_data(t) + i;
+    return v->data ? atoi(v->data) : 0;
+}
+
+static double *tensor_value(const leat_tensor *t, leat_summary_value *x)
+{
+    const int64_t n = leat_tensor_count(t);
+    const leat_dtype type = leat_tensor_dtype(t);
+    x->kind = LEAT_SUMMARY_TENSOR;
+    x->tensor = t;
+    if (strcmp(x->plugin, "scalars") == 0 && n == 1 && type == LEAT_FLOAT) {
+        x->kind = LEAT_SUMMARY_SCALAR;
+        x->scalar = (float)leat_tensor_at(t, 0);
+    } else if (strcmp(x->plugin, "images") == 0 && n >= 2 && type == LEAT_STRING) {
+        x->kind = LEAT_SUMMARY_IMAGE; /* width, height, and a PNG file for each image */
+        x->width = number_at(t, 0);
+        x->height = number_at(t, 1);
+    } else if (strcmp(x->plugin, "audio") == 0) {
+        x->kind = LEAT_SUMMARY_AUDIO;
+    } else if (strcmp(x->plugin, "histograms") == 0) {
+        return buckets_of(t, x);
+    }
+    return NULL;
+}
+
+/* ---- Values ---- */
+
+/* Gives a tensor, if the value is one, and buckets, if that is a histogram. */
+static leat_summary_value value_of(const Leat__Summary__Value *v, leat_tensor **tensor_out,
+                                   double **buckets_out)
+{
+    leat_summary_value x = {.tag = text_of(v->tag), .plugin = ""};
+    leat_status bad = NULL;
+    if (v->metadata && v->metadata->plugin_data)
+        x.plugin = text_of(v->metadata->plugin_data->plugin_name);
     if (!*x.tag)
         x.tag = text_of(v->node_name);
     switch (v->value_case) {
@@ -94,9 +154,16 @@ static leat_summary_value value_of(const Leat__Summary__Value *v)
         break;
     case LEAT__SUMMARY__VALUE__VALUE_AUDIO:
         x.kind = LEAT_SUMMARY_AUDIO;
+        x.channels = (int)v->audio->num_channels;
+        x.sample_rate = v->audio->sample_rate;
+        x.frames = v->audio->length_frames;
         break;
     case LEAT__SUMMARY__VALUE__VALUE_TENSOR:
-        x.kind = is_scalar(v, &x.scalar) ? LEAT_SUMMARY_SCALAR : LEAT_SUMMARY_TENSOR;
+        x.kind = LEAT_SUMMARY_TENSOR;
+        bad = leat_tensor_from_proto(v->tensor, tensor_out);
+        if (!bad)
+            *buckets_out = tensor_value(*tensor_out, &x);
+        leat_status_free(bad); /* a tensor that cannot be read is shown without its value */
         break;
     default:
         break;
@@ -106,9 +173,16 @@ static leat_summary_value value_of(const Leat__Summary__Value *v)
 
 static void show_summary(leat_event_reader *r, const Leat__Summary *m)
 {
-    r->values = leat_xrealloc(r->values, sizeof(*r->values) * (m->n_value + 1));
-    for (size_t i = 0; i < m->n_value; i++)
-        r->values[i] = value_of(m->value[i]);
+    const size_t n = m->n_value;
+    r->values = leat_xrealloc(r->values, sizeof(*r->values) * (n + 1));
+    r->tensors = leat_xrealloc(r->tensors, sizeof(*r->tensors) * (n + 1));
+    r->buckets = leat_xrealloc(r->buckets, sizeof(*r->buckets) * (n + 1));
+    for (size_t i = 0; i < n; i++) {
+        r->tensors[i] = NULL;
+        r->buckets[i] = NULL;
+        r->values[i] = value_of(m->value[i], &r->tensors[i], &r->buckets[i]);
+    }
+    r->n_values = n;
     r->event.values = r->values;
     r->event.n_values = (int)m->n_value;
 }
@@ -168,6 +242,7 @@ static void show(leat_event_reader *r, const Leat__Event *m)
 leat_status leat_event_next(leat_event_reader *r, const leat_event_record **out)
 {
     LEAT_CHECK(EVENT_READER, r);
+    release_values(r);
     leat_proto_free(r->message);
     r->message = NULL;
     LEAT_TRY(leat_event_next_message(r->records, &r->message));

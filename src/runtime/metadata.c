@@ -1,5 +1,5 @@
-/* metadata.c -- times and memory of a traced run, as a RunMetadata message or a Chrome trace. */
-#include <inttypes.h>
+/* metadata.c -- times and memory of a traced run, as a RunMetadata message. chrome_trace.c makes a
+ * Chrome trace of them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,62 +118,7 @@ leat_status leat_metadata_to_binary(const leat_metadata *m, void **bytes_out, si
     return NULL;
 }
 
-static void json_string(leat_strbuf *b, const char *s)
+const leat_trace *leat_metadata_trace(const leat_metadata *m)
 {
-    leat_strbuf_putc(b, '"');
-    for (; *s; s++) {
-        if (*s == '"' || *s == '\\')
-            leat_strbuf_printf(b, "\\%c", *s);
-        else if ((unsigned char)*s < 0x20)
-            leat_strbuf_printf(b, "\\u%04x", *s);
-        else
-            leat_strbuf_putc(b, *s);
-    }
-    leat_strbuf_putc(b, '"');
-}
-
-/* Devices are shown as processes, threads as their threads. */
-leat_status leat_metadata_to_chrome(const leat_metadata *m, char **json_out)
-{
-    LEAT_CHECK(METADATA, m);
-    int n, pids = 0;
-    const leat_trace_row *rows = leat_trace_rows(m->trace, &n);
-    const char **devices = leat_new_array(const char *, n + 1);
-    leat_strbuf b = {.checked = true};
-    leat_strbuf_puts(&b, "{\"traceEvents\":[");
-    for (int i = 0; i < n; i++) {
-        const leat_trace_row *r = &rows[i];
-        int pid = 0;
-        while (pid < pids && strcmp(devices[pid], r->device) != 0)
-            pid++;
-        if (pid == pids) {
-            devices[pids++] = r->device;
-            leat_strbuf_printf(
-                &b, "%s{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":",
-                i ? "," : "", pid);
-            json_string(&b, r->device);
-            leat_strbuf_puts(&b, "}},");
-        } else {
-            leat_strbuf_putc(&b, ',');
-        }
-        leat_strbuf_puts(&b, "{\"ph\":\"X\",\"cat\":\"Op\",\"name\":");
-        json_string(&b, r->op);
-        leat_strbuf_printf(
-            &b, ",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"name\":", pid,
-            r->thread, (double)(r->start_ns - rows[0].start_ns) / 1e3,
-            (double)(r->end_ns - r->start_ns) / 1e3);
-        json_string(&b, r->name);
-        leat_strbuf_printf(&b, ",\"op\":");
-        json_string(&b, r->op);
-        leat_strbuf_printf(&b, ",\"bytes\":%" PRId64 "}}", r->bytes);
-    }
-    leat_strbuf_puts(&b, "]}\n");
-    free(devices);
-    leat_status s = leat_strbuf_check(&b);
-    if (s) {
-        leat_strbuf_release(&b);
-        return s;
-    }
-    *json_out = leat_strbuf_take(&b);
-    return NULL;
+    return m->trace;
 }

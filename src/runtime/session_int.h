@@ -93,6 +93,7 @@ leat_status leat_feed_check(leat_out x, const leat_tensor *t) LEAT_MUST_CHECK;
 void leat_cancellation_watch(leat_cancellation *c, leat_cancel_watch *w);
 void leat_cancellation_unwatch(leat_cancellation *c, leat_cancel_watch *w);
 leat_metadata *leat_metadata_of(leat_trace *t); /* takes t */
+const leat_trace *leat_metadata_trace(const leat_metadata *m);
 /* A StepStats message. Free with free(). */
 leat_status leat_metadata_stats(const leat_metadata *m, void **bytes_out,
                                 size_t *size_out) LEAT_MUST_CHECK;

@@ -64,6 +64,16 @@ leat_session *leat_run_session(const leat_run_context *c)
     return c->session;
 }
 
+void leat_run_trace(leat_run_context *c)
+{
+    c->traced = true;
+}
+
+const leat_metadata *leat_run_metadata(const leat_run_context *c)
+{
+    return c->metadata;
+}
+
 void leat_run_request_stop(leat_run_context *c)
 {
     c->stop = true;
@@ -78,6 +88,9 @@ void leat_run_context_clear(leat_run_context *c)
         c->values[i] = NULL;
     }
     c->n_feeds = c->n_user_feeds = c->n_fetches = c->n_user_fetches = 0;
+    leat_metadata_free(c->metadata);
+    c->metadata = NULL;
+    c->traced = false;
 }
 
 void leat_run_context_release(leat_run_context *c)

@@ -10,6 +10,8 @@ struct leat_run_context {
     double max_wait_secs;            /* limit for hooks that wait */
     leat_cancellation *stop_request; /* ends their waits; may be NULL */
     bool stop;                       /* a hook has requested a stop */
+    bool traced;                     /* a hook wants the run's times */
+    leat_metadata *metadata;         /* those times, after the run */
     leat_feed *feeds; /* the user's feeds, then the hooks', whose values are shared */
     int n_feeds, cap_feeds, n_user_feeds;
     leat_fetch *fetches; /* the user's fetches, then the hooks', whose results are in values */
@@ -40,9 +42,15 @@ bool leat_timer_mark(leat_timer *t, int64_t step, double *secs_out, int64_t *ste
 leat_status leat_hook_step(leat_graph *g, const char *hook, leat_out *step_out) LEAT_MUST_CHECK;
 leat_status leat_read_step(leat_session *s, leat_out step, int64_t *value_out) LEAT_MUST_CHECK;
 
-/* writer_cache.c: the writer of a directory; call leat_writer_put once for each leat_writer_get. */
-leat_status leat_writer_get(const char *dir, leat_summary_writer **out) LEAT_MUST_CHECK;
-leat_status leat_writer_put(leat_summary_writer *w) LEAT_MUST_CHECK; /* of NULL does nothing */
+/* writer_cache.c: the writer of a directory; call leat_writer_put once for each leat_writer_get. A
+ * writer without a file, if none can be made: all writing then gives the error. */
+leat_summary_writer *leat_writer_get(const char *dir);
+void leat_writer_put(leat_summary_writer *w); /* of NULL does nothing */
+/* summary_writer.c: a writer, with or without a file. */
+leat_summary_writer *leat_summary_writer_try(const char *dir, const leat_writer_options *o);
+/* Takes an error that writing has given. Training does not end for it, but the first one of a
+ * writer is logged as a warning. */
+void leat_writer_tell(leat_summary_writer *w, leat_status s);
 
 /* Says that the model is saved because a task (leat_session_ending) is about to end; of NULL does
  * nothing. */

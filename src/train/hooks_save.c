@@ -32,7 +32,8 @@ static leat_status checkpoint_begin(leat_hook *h, leat_graph *g)
     LEAT_TRY(leat_timer_check(&p->timer, "leat_checkpoint_hook"));
     LEAT_TRY(leat_hook_step(g, "CheckpointSaverHook", &p->step));
     p->g = g;
-    return leat_writer_get(p->dir, &p->writer);
+    p->writer = leat_writer_get(p->dir);
+    return NULL;
 }
 
 void leat_checkpoint_hook_use(leat_hook *h, leat_saver *saver)
@@ -49,7 +50,8 @@ static leat_status save(checkpoint_hook *p, leat_session *s, int64_t step, bool 
         if (p->listeners[i].before_save)
             LEAT_TRY(p->listeners[i].before_save(p->listeners[i].arg, s, step));
     LEAT_TRY(leat_saver_save(p->saver, s, p->path, step, NULL));
-    LEAT_TRY(leat_summary_write_mark(p->writer, LEAT_SESSION_CHECKPOINT, p->path, step));
+    leat_writer_tell(p->writer,
+                     leat_summary_write_mark(p->writer, LEAT_SESSION_CHECKPOINT, p->path, step));
     for (int i = 0; i < p->n_listeners; i++)
         if (p->listeners[i].after_save)
             LEAT_TRY(p->listeners[i].after_save(p->listeners[i].arg, s, step, stop));
@@ -68,7 +70,8 @@ static leat_status checkpoint_session(leat_hook *h, leat_session *s, leat_coordi
         LEAT_TRY(leat_graph_status(p->g));
     }
     LEAT_TRY(leat_read_step(s, p->step, &step));
-    LEAT_TRY(leat_summary_write_graph(p->writer, p->g, step));
+    leat_writer_tell(p->writer, leat_summary_write_graph(p->writer, p->g, step));
+    leat_writer_tell(p->writer, leat_summary_write_meta_graph(p->writer, p->g, p->saver, step));
     LEAT_TRY(save(p, s, step, &stop));
     leat_timer_mark(&p->timer, step, &secs, &steps);
     leat_session_hold(s);
@@ -120,7 +123,7 @@ static leat_status checkpoint_end(leat_hook *h, leat_session *s)
 static void checkpoint_free(leat_hook *h)
 {
     checkpoint_hook *p = (checkpoint_hook *)h;
-    leat_status_free(leat_writer_put(p->writer));
+    leat_writer_put(p->writer);
     leat_saver_free(p->own);
     free(p->listeners);
     free(p->dir);
@@ -175,8 +178,7 @@ static leat_status summary_begin(leat_hook *h, leat_graph *g)
         p->op = leat_merge_all_summaries(g);
     if (p->writer || !p->dir)
         return NULL;
-    LEAT_TRY(leat_writer_get(p->dir, &p->got));
-    p->writer = p->got;
+    p->writer = p->got = leat_writer_get(p->dir);
     return NULL;
 }
 
@@ -200,11 +202,13 @@ static leat_status summary_after(leat_hook *h, leat_run_context *c)
     if (p->wanted)
         LEAT_TRY(leat_read_step(c->session, p->step, &step));
     if (!p->began)
-        LEAT_TRY(leat_summary_write_mark(p->writer, LEAT_SESSION_START, NULL, step));
+        leat_writer_tell(p->writer,
+                         leat_summary_write_mark(p->writer, LEAT_SESSION_START, NULL, step));
     if (p->wanted) {
         leat_timer_mark(&p->timer, step, &secs, &steps);
         if (p->op.node)
-            LEAT_TRY(leat_summary_write(p->writer, leat_run_value(c, p->op), step));
+            leat_writer_tell(p->writer,
+                             leat_summary_write(p->writer, leat_run_value(c, p->op), step));
     }
     p->began = true;
     p->next = step + 1;
@@ -214,13 +218,15 @@ static leat_status summary_after(leat_hook *h, leat_run_context *c)
 static leat_status summary_end(leat_hook *h, leat_session *s)
 {
     summary_hook *p = (summary_hook *)h;
-    return p->writer ? leat_summary_flush(p->writer) : NULL;
+    if (p->writer)
+        leat_writer_tell(p->writer, leat_summary_flush(p->writer));
+    return NULL;
 }
 
 static void summary_free(leat_hook *h)
 {
     summary_hook *p = (summary_hook *)h;
-    leat_status_free(leat_writer_put(p->got));
+    leat_writer_put(p->got);
     free(p->dir);
     free(p);
 }

@@ -92,8 +92,7 @@ static leat_status counter_begin(leat_hook *h, leat_graph *g)
     LEAT_TRY(leat_hook_step(g, "StepCounterHook", &p->step));
     if (p->writer || !p->dir)
         return NULL;
-    LEAT_TRY(leat_writer_get(p->dir, &p->got));
-    p->writer = p->got;
+    p->writer = p->got = leat_writer_get(p->dir);
     return NULL;
 }
 
@@ -115,14 +114,16 @@ static leat_status counter_after(leat_hook *h, leat_run_context *c)
         return NULL;
     double rate = (double)steps / (secs > 0 ? secs : 1e-9);
     LEAT_LOG(INFO, "global_step/sec: %g", rate);
-    return p->writer ? leat_summary_write_scalar(p->writer, "global_step/sec", (float)rate, step)
-                     : NULL;
+    if (p->writer)
+        leat_writer_tell(
+            p->writer, leat_summary_write_scalar(p->writer, "global_step/sec", (float)rate, step));
+    return NULL;
 }
 
 static void counter_free(leat_hook *h)
 {
     step_counter *p = (step_counter *)h;
-    leat_status_free(leat_writer_put(p->got));
+    leat_writer_put(p->got);
     free(p->dir);
     free(p);
 }

@@ -187,6 +187,8 @@ static leat_status run_with_hooks(leat_monitored *ms, leat_feeds feeds, leat_fet
     leat_run_context *c = &ms->run;
     leat_run_options o = {.cancellation = ms->cancellation};
     LEAT_TRY(call_before(ms, feeds, fetches));
+    if (c->traced)
+        o.metadata_out = &c->metadata;
     LEAT_TRY(leat_session_run_with(ms->session, &o, (leat_feeds){c->feeds, c->n_feeds},
                                    (leat_fetches){c->fetches, c->n_fetches}, targets));
     for (int i = 0; i < ms->n_hooks; i++)

@@ -117,9 +117,10 @@ static leat_status save_model(void *arg)
     LEAT_TRY(leat_saver_save(sv->maker.scaffold.saver, sv->session, sv->path, step, NULL));
     if (ending)
         leat_session_let_go(sv->session);
-    return sv->writer ? leat_summary_write_mark(sv->writer, LEAT_SESSION_CHECKPOINT, sv->path,
-                                                step < 0 ? 0 : step)
-                      : NULL;
+    if (sv->writer)
+        leat_writer_tell(sv->writer, leat_summary_write_mark(sv->writer, LEAT_SESSION_CHECKPOINT,
+                                                             sv->path, step < 0 ? 0 : step));
+    return NULL;
 }
 
 static leat_status save_summaries(void *arg)
@@ -146,7 +147,9 @@ static leat_status count_steps(void *arg)
     if (first)
         return NULL;
     LEAT_LOG(INFO, "%s/sec: %g", leat_variable_name(sv->step), rate);
-    return leat_summary_write_scalar(sv->writer, "global_step/sec", (float)rate, step);
+    leat_writer_tell(sv->writer,
+                     leat_summary_write_scalar(sv->writer, "global_step/sec", (float)rate, step));
+    return NULL;
 }
 
 static leat_status start_services(leat_supervisor *sv)
@@ -156,9 +159,11 @@ static leat_status start_services(leat_supervisor *sv)
     if (!sv->chief || !sv->logdir)
         return NULL;
     if (!sv->writer)
-        LEAT_TRY(leat_writer_get(sv->logdir, &sv->writer));
-    LEAT_TRY(leat_summary_write_graph(sv->writer, sv->g, 0));
-    LEAT_TRY(leat_summary_write_mark(sv->writer, LEAT_SESSION_START, NULL, 0));
+        sv->writer = leat_writer_get(sv->logdir);
+    leat_writer_tell(sv->writer, leat_summary_write_graph(sv->writer, sv->g, 0));
+    leat_writer_tell(sv->writer,
+                     leat_summary_write_meta_graph(sv->writer, sv->g, sv->maker.scaffold.saver, 0));
+    leat_writer_tell(sv->writer, leat_summary_write_mark(sv->writer, LEAT_SESSION_START, NULL, 0));
     if (sv->o.save_summaries_secs > 0 && sv->maker.scaffold.summary_op.node)
         LEAT_TRY(leat_coordinator_loop(sv->coord, "summaries", summaries_ms, save_summaries, sv));
     if (sv->o.save_summaries_secs > 0 && sv->step.node)
@@ -278,7 +283,8 @@ leat_status leat_supervisor_summary(leat_supervisor *sv, const leat_tensor *summ
                  "Writing a summary requires a summary writer: the chief has one, with a logdir.");
     if (step < 0 && sv->step.node)
         LEAT_TRY(leat_supervisor_step(sv, &step));
-    return leat_summary_write(sv->writer, summary, step < 0 ? 0 : step);
+    leat_writer_tell(sv->writer, leat_summary_write(sv->writer, summary, step < 0 ? 0 : step));
+    return NULL;
 }
 
 leat_status leat_supervisor_close(leat_supervisor *sv)
@@ -290,8 +296,9 @@ leat_status leat_supervisor_close(leat_supervisor *sv)
         leat_sync_finish(sv->sync);
     leat_status e = drop(sv);
     if (sv->writer)
-        e = leat_status_first(e, leat_summary_write_mark(sv->writer, LEAT_SESSION_STOP, NULL, 0));
-    e = leat_status_first(e, leat_writer_put(sv->writer));
+        leat_writer_tell(sv->writer,
+                         leat_summary_write_mark(sv->writer, LEAT_SESSION_STOP, NULL, 0));
+    leat_writer_put(sv->writer);
     leat_saver_free(sv->saver);
     leat_coordinator_free(sv->coord);
     free(sv->logdir);

@@ -6,6 +6,7 @@
  */
 #include "train/train_int.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,20 @@ static leat_node *named(const leat_node *self, const char *suffix)
     return n && n->n_in && n->in[0].node == self ? n : NULL;
 }
 
+/* The assignment of the initial value: the last one of those that read it from a checkpoint, if
+ * there are some. */
+static leat_node *initial_assignment(const leat_node *self)
+{
+    char suffix[48] = "/CheckpointAssign";
+    leat_node *n = named(self, suffix), *last = n ? n : named(self, "/Assign");
+    for (int i = 1; n; i++) {
+        snprintf(suffix, sizeof(suffix), "/CheckpointAssign_%d", i);
+        n = named(self, suffix);
+        last = n ? n : last;
+    }
+    return last;
+}
+
 bool leat_variable_find(leat_out v, leat_variable_nodes *out)
 {
     leat_node *n = leat_out_ok(v) ? v.node : NULL;
@@ -38,7 +53,7 @@ bool leat_variable_find(leat_out v, leat_variable_nodes *out)
     if (!n || !is_variable(n))
         return false;
     *out = (leat_variable_nodes){.self = n, .resource = leat_node_role(n) == LEAT_ROLE_HANDLE};
-    out->init = named(n, "/Assign");
+    out->init = initial_assignment(n);
     out->read = named(n, out->resource ? "/Read/ReadVariableOp" : "/read");
     return true;
 }

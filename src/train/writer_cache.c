@@ -17,40 +17,34 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards entries */
 static entry *entries;
 static int n_entries, cap_entries;
 
-leat_status leat_writer_get(const char *dir, leat_summary_writer **out)
+leat_summary_writer *leat_writer_get(const char *dir)
 {
-    leat_status e = NULL;
     pthread_mutex_lock(&lock);
     int i = 0;
     while (i < n_entries && strcmp(entries[i].dir, dir) != 0)
         i++;
     if (i == n_entries) {
-        entry fresh = {0};
-        e = leat_summary_writer_open(dir, &fresh.writer);
-        if (!e) {
-            fresh.dir = leat_xstrdup(dir);
-            leat_grow(entries, n_entries, cap_entries);
-            entries[n_entries++] = fresh;
-        }
+        leat_grow(entries, n_entries, cap_entries);
+        entries[n_entries++] =
+            (entry){.dir = leat_xstrdup(dir),
+                    .writer = leat_summary_writer_try(dir, &(leat_writer_options){.max_queue = 0})};
     }
-    if (!e) {
-        entries[i].users++;
-        *out = entries[i].writer;
-    }
+    entries[i].users++;
+    leat_summary_writer *w = entries[i].writer;
     pthread_mutex_unlock(&lock);
-    return e;
+    return w;
 }
 
-leat_status leat_writer_put(leat_summary_writer *w)
+void leat_writer_put(leat_summary_writer *w)
 {
-    leat_status e = NULL;
     pthread_mutex_lock(&lock);
     for (int i = 0; w && i < n_entries; i++) {
         if (entries[i].writer != w || --entries[i].users > 0)
             continue;
         free(entries[i].dir);
         entries[i] = entries[--n_entries];
-        e = leat_summary_writer_close(w);
+        leat_writer_tell(w, leat_summary_flush(w));
+        leat_status_free(leat_summary_writer_close(w));
         break;
     }
     if (n_entries == 0) {
@@ -59,5 +53,4 @@ leat_status leat_writer_put(leat_summary_writer *w)
         cap_entries = 0;
     }
     pthread_mutex_unlock(&lock);
-    return e;
 }

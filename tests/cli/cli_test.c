@@ -170,6 +170,51 @@ static void shows_runs(void)
     end();
 }
 
+/* Histograms as bars of equal width, sizes of images and sounds, the first line of a text; beside a
+ * checkpoint. */
+static void shows_kinds(void)
+{
+    begin();
+    char path[128];
+    leat_graph *g = leat_graph_new();
+    leat_session *s = NULL;
+    leat_summary_writer *w = NULL;
+    leat_tensor *all = NULL;
+    leat_saver *saver;
+    leat_out v = leat_variable(g, "v", leat_zeros(g, LEAT_FLOAT, leat_shape(3)));
+    leat_histogram_summary("h", LEAT_OP3("Range", leat_scalar(g, LEAT_FLOAT, 0),
+                                         leat_scalar(g, LEAT_FLOAT, 1201),
+                                         leat_scalar(g, LEAT_FLOAT, 1)));
+    leat_image_summary("i", leat_zeros(g, LEAT_UINT8, leat_shape(1, 4, 5, 3)), 1);
+    leat_audio_summary("a", leat_zeros(g, LEAT_FLOAT, leat_shape(1, 4000)), 8000, 1);
+    leat_text_summary("t", leat_string_const(g, "first\033 line\nsecond"));
+    CHECK_OK(leat_session_open(g, &s));
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH,
+                              LEAT_TARGET(leat_global_variables_initializer(g))));
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({leat_merge_all_summaries(g), &all}),
+                              LEAT_NO_TARGET));
+    snprintf(path, sizeof(path), "%s/kinds", dir);
+    CHECK_OK(leat_summary_writer_open(path, &w));
+    CHECK_OK(leat_summary_write(w, all, 7));
+    CHECK_OK(leat_summary_writer_close(w));
+    snprintf(path, sizeof(path), "%s/kinds/model.ckpt", dir);
+    saver = leat_saver_new(g);
+    CHECK_OK(leat_saver_save(saver, s, path, 7, NULL));
+    check("leat", "show kinds", 0, "h  histogram, 1 times, steps 7 to 7, last: 1201 values from 0");
+    saw("         100 |############################################");
+    saw("        1200 |\n");
+    saw("i/image  image, 1 times, steps 7 to 7, last: 4 x 5 pixels, 3 channels\n");
+    saw("a/audio  audio, 1 times, steps 7 to 7, last: 0.50 s, 8000 Hz, 1 channel\n");
+    saw("t  tensor, 1 times, steps 7 to 7, last: \"first? line ...\"\n");
+    saw("model.ckpt-7: checkpoint, 1 tensors");
+    (void)v;
+    leat_tensor_unref(all);
+    leat_saver_free(saver);
+    leat_session_close(s);
+    leat_graph_free(g);
+    end();
+}
+
 /* A SavedModel, y = x v: shown, run, frozen. */
 static void saved_models(void)
 {
@@ -283,6 +328,7 @@ static void models(void)
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"bad_use", bad_use}, {"shows", shows}, {"shows_files", shows_files},
-               {"shows_runs", shows_runs}, {"saved_models", saved_models}, {"runs", runs},
-               {"model_flags", model_flags}, {"models", models});
+               {"shows_runs", shows_runs}, {"shows_kinds", shows_kinds},
+               {"saved_models", saved_models}, {"runs", runs}, {"model_flags", model_flags},
+               {"models", models});
 }

@@ -66,14 +66,16 @@ leat_status leat_resource_place_of(leat_kernel *k, leat_resource_place *out)
     return NULL;
 }
 
-static leat_status give_handle(leat_kernel *k, const make_args *m, leat_resource *r)
+/* Sets output 0 to a handle, which holds r unless r is NULL. */
+static leat_status give_handle(leat_kernel *k, const leat_resource_place *place,
+                               const leat_resource_type *type, leat_resource *r)
 {
     leat_resource_op *op = leat_kernel_state(k);
     leat_tensor *t, *none = NULL;
     LEAT_TRY(leat_tensor_new(LEAT_RESOURCE, leat_shape(), &t));
-    leat_handle *h = leat_handle_new(leat_kernel_device(k)->name, m->place.container, m->place.name,
-                                     m->maker->type->name, 0);
-    if (!m->maker->by_name) {
+    leat_handle *h =
+        leat_handle_new(leat_kernel_device(k)->name, place->container, place->name, type->name, 0);
+    if (r) {
         leat_resource_ref(r);
         h->object = r;
         h->object_unref = handle_object_unref;
@@ -125,7 +127,9 @@ static leat_status first_run(leat_kernel *k, const leat_resource_maker *maker)
                                          maker->type, make, &m, &r));
     leat_status s = maker->check ? maker->check(m.node, r) : NULL;
     if (!s)
-        s = leat_dtype_is_ref(m.node->out_types[0]) ? give_ref(k, &m, r) : give_handle(k, &m, r);
+        s = leat_dtype_is_ref(m.node->out_types[0])
+                ? give_ref(k, &m, r)
+                : give_handle(k, &m.place, maker->type, maker->by_name ? NULL : r);
     leat_resource_unref(r);
     return s;
 }
@@ -142,6 +146,19 @@ leat_status leat_resource_op_run(leat_kernel *k, const leat_resource_maker *m)
     else
         return first_run(k, m);
     return NULL;
+}
+
+leat_status leat_resource_handle_run(leat_kernel *k, const leat_resource_type *type)
+{
+    leat_resource_op *op = leat_kernel_state(k);
+    leat_resource_place place;
+    leat_tensor *t = atomic_load_explicit(&op->handle, memory_order_acquire);
+    if (t) {
+        leat_kernel_set(k, 0, leat_tensor_ref(t));
+        return NULL;
+    }
+    LEAT_TRY(leat_resource_place_of(k, &place));
+    return give_handle(k, &place, type, NULL);
 }
 
 /* ---- Finding ---- */

@@ -29,6 +29,11 @@ typedef struct leat_resource_maker {
  * shared_name; if the latter is empty, by the node's name. */
 leat_status leat_resource_op_run(leat_kernel *k, const leat_resource_maker *m) LEAT_MUST_CHECK;
 
+/* Sets output 0 to a resource handle, by container and shared_name as above, of a resource in the
+ * device's own resources that another op makes later. The state is a leat_resource_op. */
+leat_status leat_resource_handle_run(leat_kernel *k,
+                                     const leat_resource_type *type) LEAT_MUST_CHECK;
+
 /* Where the resource that k's node names by container and shared_name, else by its own name, is
  * kept. The strings are borrowed from the node. */
 typedef struct leat_resource_place {

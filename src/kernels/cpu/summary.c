@@ -46,7 +46,7 @@ static int bucket_of(double v)
     return low;
 }
 
-static leat_status histogram_of(leat_kernel *k, const leat_tensor *t, Leat__HistogramProto *h,
+static leat_status histogram_of(const char *name, const leat_tensor *t, Leat__HistogramProto *h,
                                 double *counts)
 {
     h->min = DBL_MAX;
@@ -54,10 +54,8 @@ static leat_status histogram_of(leat_kernel *k, const leat_tensor *t, Leat__Hist
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < t->count; i++) {
         double v = t->dtype == LEAT_FLOAT ? AT(float, t)[i] : leat_tensor_at(t, i);
-        LEAT_REQUIRE(!isnan(v), INVALID_ARGUMENT, "Nan in summary histogram for: %s",
-                     leat_node_name(leat_kernel_node(k)));
-        LEAT_REQUIRE(!isinf(v), INVALID_ARGUMENT, "Infinity in summary histogram for: %s",
-                     leat_node_name(leat_kernel_node(k)));
+        LEAT_REQUIRE(!isnan(v), INVALID_ARGUMENT, "Nan in summary histogram for: %s", name);
+        LEAT_REQUIRE(!isinf(v), INVALID_ARGUMENT, "Infinity in summary histogram for: %s", name);
         counts[bucket_of(v)] += 1;
         h->min = v < h->min ? v : h->min;
         h->max = v > h->max ? v : h->max;
@@ -88,10 +86,12 @@ static void collapse(Leat__HistogramProto *h, double *counts, double *ends)
 }
 
 /* ---- Output 0: a message as a string ---- */
-leat_status leat_summary_put(leat_kernel *k, const Leat__Summary *m)
+leat_status leat_summary_put(leat_kernel *k, Leat__Summary *m)
 {
     leat_strbuf b = {0};
     leat_tensor *y;
+    if (leat_node_outputs(leat_kernel_node(k)) == 0)
+        return leat_summary_write_to(k, m);
     leat_status s = leat_proto_pack(m, &b);
     if (!s)
         s = leat_kernel_out(k, 0, &(leat_shape){0}, &y);
@@ -101,7 +101,7 @@ leat_status leat_summary_put(leat_kernel *k, const Leat__Summary *m)
     return s;
 }
 
-static leat_status put_value(leat_kernel *k, Leat__Summary__Value *v)
+leat_status leat_summary_put_value(leat_kernel *k, Leat__Summary__Value *v)
 {
     Leat__Summary m = LEAT__SUMMARY__INIT;
     m.n_value = 1;
@@ -142,20 +142,27 @@ static leat_status scalar_summary(leat_kernel *k)
     return s;
 }
 
+leat_status leat_summary_histogram(leat_kernel *k, char *tag, const char *name_in_errors,
+                                   const leat_tensor *values)
+{
+    pthread_once(&limits_once, make_limits);
+    Leat__HistogramProto h = LEAT__HISTOGRAM_PROTO__INIT;
+    double counts[MOST_BUCKETS] = {0}, ends[MOST_BUCKETS];
+    LEAT_TRY(histogram_of(name_in_errors, values, &h, counts));
+    collapse(&h, counts, ends);
+    Leat__Summary__Value v = LEAT__SUMMARY__VALUE__INIT;
+    v.tag = tag;
+    v.value_case = LEAT__SUMMARY__VALUE__VALUE_HISTO;
+    v.histo = &h;
+    return leat_summary_put_value(k, &v);
+}
+
 static leat_status histogram_summary(leat_kernel *k)
 {
     const leat_tensor *tag = leat_kernel_in(k, 0);
     LEAT_REQUIRE(tag->count == 1, INVALID_ARGUMENT, "tags must be scalar");
-    pthread_once(&limits_once, make_limits);
-    Leat__HistogramProto h = LEAT__HISTOGRAM_PROTO__INIT;
-    double counts[MOST_BUCKETS] = {0}, ends[MOST_BUCKETS];
-    LEAT_TRY(histogram_of(k, leat_kernel_in(k, 1), &h, counts));
-    collapse(&h, counts, ends);
-    Leat__Summary__Value v = LEAT__SUMMARY__VALUE__INIT;
-    v.tag = leat_summary_tag(tag, 0);
-    v.value_case = LEAT__SUMMARY__VALUE__VALUE_HISTO;
-    v.histo = &h;
-    return put_value(k, &v);
+    return leat_summary_histogram(k, leat_summary_tag(tag, 0), leat_node_name(leat_kernel_node(k)),
+                                  leat_kernel_in(k, 1));
 }
 
 /* ---- MergeSummary ---- */
@@ -211,13 +218,13 @@ static leat_status merge_summary(leat_kernel *k)
 }
 
 /* ---- TensorSummary ---- */
-static leat_status put_tensor(leat_kernel *k, const leat_tensor *t, Leat__Summary__Value *v)
+leat_status leat_summary_tensor(leat_kernel *k, const leat_tensor *t, Leat__Summary__Value *v)
 {
     Leat__TensorProto *p;
     LEAT_TRY(leat_tensor_to_proto(t, LEAT_TENSOR_CONTENT, &p));
     v->value_case = LEAT__SUMMARY__VALUE__VALUE_TENSOR;
     v->tensor = p;
-    leat_status s = put_value(k, v);
+    leat_status s = leat_summary_put_value(k, v);
     leat_proto_free(p);
     return s;
 }
@@ -226,7 +233,7 @@ static leat_status tensor_summary(leat_kernel *k)
 {
     Leat__Summary__Value v = LEAT__SUMMARY__VALUE__INIT;
     v.node_name = (char *)leat_node_name(leat_kernel_node(k));
-    return put_tensor(k, leat_kernel_in(k, 0), &v);
+    return leat_summary_tensor(k, leat_kernel_in(k, 0), &v);
 }
 
 static leat_status tensor_summary_v2(leat_kernel *k)
@@ -239,7 +246,7 @@ static leat_status tensor_summary_v2(leat_kernel *k)
     Leat__Summary__Value v = LEAT__SUMMARY__VALUE__INIT;
     v.tag = leat_summary_tag(tag, 0);
     LEAT_TRY(LEAT_UNPACK(summary_metadata, bytes->data, bytes->size, &v.metadata));
-    leat_status s = put_tensor(k, leat_kernel_in(k, 1), &v);
+    leat_status s = leat_summary_tensor(k, leat_kernel_in(k, 1), &v);
     leat_proto_free(v.metadata);
     return s;
 }

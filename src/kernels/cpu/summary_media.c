@@ -162,14 +162,10 @@ static leat_status check_images(const leat_tensor *x, const leat_tensor *bad_col
     return NULL;
 }
 
-static leat_status image_summary(leat_kernel *k)
+leat_status leat_summary_images(leat_kernel *k, const char *tag, const leat_tensor *x, int64_t most,
+                                const leat_tensor *bad_color)
 {
-    const leat_node *n = leat_kernel_node(k);
-    const leat_tensor *tag = leat_kernel_in(k, 0), *x = leat_kernel_in(k, 1);
-    const leat_tensor *bad_color = leat_node_tensor(n, "bad_color");
-    const int64_t most = leat_node_int(n, "max_images");
     LEAT_REQUIRE(most <= INT_MAX, INVALID_ARGUMENT, "max_images must be < 2^31");
-    LEAT_REQUIRE(tag->count == 1, INVALID_ARGUMENT, "Tags must be a scalar");
     LEAT_TRY(check_images(x, bad_color));
     pictures p = {.x = x,
                   .pixels = x->shape.dim[1] * x->shape.dim[2],
@@ -179,14 +175,22 @@ static leat_status image_summary(leat_kernel *k)
     if (x->dtype != LEAT_UINT8 && !(p.bytes = malloc(size)))
         return leat_error(RESOURCE_EXHAUSTED, "no memory for an image of %zu bytes", size);
     values all = {0};
-    const char *base = leat_summary_tag(tag, 0);
-    values_init(&all, (size_t)(most < x->shape.dim[0] ? most : x->shape.dim[0]), base);
-    leat_status s = add_images(&p, &all, base, most);
+    values_init(&all, (size_t)(most < x->shape.dim[0] ? most : x->shape.dim[0]), tag);
+    leat_status s = add_images(&p, &all, tag, most);
     if (!s)
         s = leat_summary_put(k, &all.m);
     values_release(&all);
     free(p.bytes);
     return s;
+}
+
+static leat_status image_summary(leat_kernel *k)
+{
+    const leat_node *n = leat_kernel_node(k);
+    const leat_tensor *tag = leat_kernel_in(k, 0);
+    LEAT_REQUIRE(tag->count == 1, INVALID_ARGUMENT, "Tags must be a scalar");
+    return leat_summary_images(k, leat_summary_tag(tag, 0), leat_kernel_in(k, 1),
+                               leat_node_int(n, "max_images"), leat_node_tensor(n, "bad_color"));
 }
 
 /* ---- Sounds ---- */
@@ -212,13 +216,26 @@ static leat_status add_audios(const leat_tensor *x, values *all, const char *bas
     return NULL;
 }
 
+leat_status leat_summary_sounds(leat_kernel *k, const char *tag, const leat_tensor *x, int64_t most,
+                                float rate)
+{
+    LEAT_REQUIRE(x->shape.rank == 2 || x->shape.rank == 3, INVALID_ARGUMENT,
+                 "Tensor must be 3-D or 2-D, got: %s", leat_shape_show(&x->shape).s);
+    LEAT_REQUIRE(rate > 0, INVALID_ARGUMENT, "sample_rate must be > 0");
+    values all = {0};
+    values_init(&all, (size_t)(most < x->shape.dim[0] ? most : x->shape.dim[0]), tag);
+    leat_status s = add_audios(x, &all, tag, most, rate);
+    if (!s)
+        s = leat_summary_put(k, &all.m);
+    values_release(&all);
+    return s;
+}
+
 static leat_status audio_summary(leat_kernel *k)
 {
     const leat_node *n = leat_kernel_node(k);
-    const leat_tensor *tag = leat_kernel_in(k, 0), *x = leat_kernel_in(k, 1);
+    const leat_tensor *tag = leat_kernel_in(k, 0);
     LEAT_REQUIRE(tag->count == 1, INVALID_ARGUMENT, "Tag must be a scalar");
-    LEAT_REQUIRE(x->shape.rank == 2 || x->shape.rank == 3, INVALID_ARGUMENT,
-                 "Tensor must be 3-D or 2-D, got: %s", leat_shape_show(&x->shape).s);
     float rate = (float)leat_node_float(n, "sample_rate");
     if (leat_kernel_inputs(k) > 2) {
         const leat_tensor *given = leat_kernel_in(k, 2);
@@ -226,16 +243,8 @@ static leat_status audio_summary(leat_kernel *k)
                      leat_shape_show(&given->shape).s);
         rate = AT(float, given)[0];
     }
-    LEAT_REQUIRE(rate > 0, INVALID_ARGUMENT, "sample_rate must be > 0");
-    values all = {0};
-    const char *base = leat_summary_tag(tag, 0);
-    const int64_t most = leat_node_int(n, "max_outputs");
-    values_init(&all, (size_t)(most < x->shape.dim[0] ? most : x->shape.dim[0]), base);
-    leat_status s = add_audios(x, &all, base, most, rate);
-    if (!s)
-        s = leat_summary_put(k, &all.m);
-    values_release(&all);
-    return s;
+    return leat_summary_sounds(k, leat_summary_tag(tag, 0), leat_kernel_in(k, 1),
+                               leat_node_int(n, "max_outputs"), rate);
 }
 
 const leat_kernel_def leat_cpu_summary_media[] = {
