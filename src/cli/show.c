@@ -1,5 +1,5 @@
-/* show.c -- leat show: prints the contents of a file. Detects the kind of file; prints checkpoints
- * and records. show_graph.c and show_events.c print the other kinds. */
+/* show.c -- leat show: prints the contents of a file. Detects the kind of file; prints checkpoints,
+ * records and images. show_graph.c and show_events.c print the other kinds. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -95,6 +95,35 @@ static bool is_records(const char *path, leat_status *s)
         *s = show_records(path, r);
         leat_record_reader_free(r);
     }
+    return true;
+}
+
+/* ---- Images ---- */
+/* If the file begins as an image does, prints what its header says and returns true. */
+static bool is_image(const char *path, leat_status *s)
+{
+    char *bytes, begin[8];
+    size_t n;
+    FILE *f = fopen(path, "rb");
+    const size_t got = f ? fread(begin, 1, sizeof(begin), f) : 0;
+    if (f)
+        fclose(f);
+    if (leat_image_format_of(begin, got) == LEAT_IMAGE_UNKNOWN)
+        return false;
+    leat_image_info i;
+    *s = cli_read_file(path, &bytes, &n);
+    if (*s)
+        return true;
+    *s = leat_image_inspect(bytes, n, &i);
+    free(bytes);
+    if (*s) {
+        *s = leat_status_prefix(*s, "%s: ", path);
+        return true;
+    }
+    printf("%s: %s, %lld x %lld pixels (height x width), %d channel%s of %d bits", path,
+           leat_image_format_name(i.format), (long long)i.height, (long long)i.width, i.channels,
+           i.channels == 1 ? "" : "s", i.bits);
+    printf(i.frames == 1 ? "\n" : ", %lld frames\n", (long long)i.frames);
     return true;
 }
 
@@ -194,7 +223,7 @@ static leat_status show(const char *path, bool text, bool follow, const char *te
         return cli_show_graph(path, text);
     if (strstr(path, "tfevents"))
         return cli_show_events(path, text, follow);
-    if (is_records(path, &s))
+    if (is_file && (is_records(path, &s) || is_image(path, &s)))
         return s;
     leat_checkpoint *c;
     s = is_file ? leat_checkpoint_open(path, &c) : leat_error(NOT_FOUND, "none");
@@ -228,14 +257,14 @@ static int run(int argc, char **argv)
 
 const cli_command cli_show = {
     .name = "show",
-    .summary = "show what is in a file (graph, checkpoint, events, records)",
+    .summary = "show what is in a file (graph, checkpoint, events, records, image)",
     .usage =
         "usage: leat show FILE [--text] [--follow] [--tensor NAME]\n\n"
         "A GraphDef (.pb, .pbtxt): inputs, outputs, variables, ops, devices. A checkpoint (its\n"
         "prefix, its .index, or a directory, whose newest is taken): tensors. The directory of a\n"
         "SavedModel: its signatures. An event file, or a directory, whose newest is taken: what\n"
         "was summarized, how often, the last values, scalars as curves, histograms as bars. A\n"
-        "TFRecord file: how many records.\n\n"
+        "TFRecord file: how many records. A PNG, JPEG, GIF or BMP image: its size.\n\n"
         "  --text         all of a graph as text; each event of an event file\n"
         "  --follow       each event of an event file, also those that are still to be written\n"
         "  --tensor NAME  the values of one tensor of a checkpoint\n",

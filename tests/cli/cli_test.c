@@ -136,6 +136,12 @@ static void shows_files(void)
          "loss  scalar, 1 times, steps 3 to 3, last: 0.5"},
         {"events.out.tfevents.0000000001.host --text", 0, "step 4  session  START"},
         {"", 0, "event file, "},
+        {"../../fuzz/corpus/image_fuzz/three.gif", 0,
+         "three.gif: GIF, 6 x 7 pixels (height x width), 3 channels of 8 bits, 3 frames\n"},
+        {"../../fuzz/corpus/image_fuzz/gray16.png", 0,
+         "PNG, 5 x 13 pixels (height x width), 1 channel of 16 bits\n"},
+        {"../../fuzz/corpus/image_fuzz/cmyk_adobe.jpg", 0, "JPEG, 16 x 16 pixels"},
+        {"../../fuzz/corpus/image_fuzz/down.bmp", 0, "BMP, 3 x 5 pixels"},
     };
     begin();
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -143,6 +149,8 @@ static void shows_files(void)
         snprintf(args, sizeof(args), "show %s/tests/io/data/%s", LEAT_SOURCE_DIR, rows[i].args);
         check("leat", args, rows[i].code, rows[i].words);
     }
+    write_file("cut.png", "\x89PNG\r\n\x1a\n\0\0", 10);
+    check("leat", "show cut.png", 1, "cut.png: Invalid PNG header, data size 10");
     end();
 }
 

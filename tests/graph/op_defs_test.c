@@ -115,9 +115,11 @@ static int same_attr(const leat_attr_info *a, char *text)
     if (strncmp(text, " in [", 5) == 0) {
         leat_types set = 0;
         for (text += 5; *text != ']';) {
-            char name[64];
+            char name[64] = "";
             int n = 0;
-            if (sscanf(text, "'%63[^']'%n", name, &n) != 1 || !n)
+            if (strncmp(text, "''", 2) == 0)
+                n = 2;
+            else if (sscanf(text, "'%63[^']'%n", name, &n) != 1 || !n)
                 return 0;
             text += n + (text[n] == ',') + (text[n] == ',' && text[n + 1] == ' ');
             leat_dtype t = leat_dtype_parse(name);

@@ -6,7 +6,7 @@
 
 #include "core/alloc.h"
 #include "core/half.h"
-#include "io/png.h"
+#include "io/image.h"
 #include "io/wav.h"
 #include "kernels/cpu/summary.h"
 
@@ -128,13 +128,13 @@ static leat_status add_images(pictures *p, values *all, const char *base, int64_
         m->colorspace = p->depth;
         if (p->bytes)
             scale_image(p, i);
-        const leat_png png = {
+        const leat_picture picture = {
             .height = dim[1],
             .width = dim[2],
             .channels = p->depth,
             .bits = 8,
             .pixels = p->bytes ? p->bytes : (const uint8_t *)p->x->data + i * p->pixels * p->depth};
-        LEAT_TRY(leat_png_encode(&png, LEAT_PNG_DEFAULT, (void **)&m->encoded_image_string.data,
+        LEAT_TRY(leat_png_encode(&picture, LEAT_PNG_DEFAULT, (void **)&m->encoded_image_string.data,
                                  &m->encoded_image_string.len));
     }
     return NULL;
