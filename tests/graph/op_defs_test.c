@@ -95,13 +95,27 @@ static void show_default(leat_strbuf *b, const leat_attr *v)
     }
 }
 
-/* The facts' way of writing floats is Python's: compare values, not spellings. */
+/* The facts' way of writing floats is Python's: compare values, not spellings. Numbers in lists are
+ * floats in the facts and doubles here. */
 static int same_default(const char *ours, const char *theirs)
 {
     char *end;
     double x = strtod(theirs + 1, &end);
-    return strcmp(ours, theirs) == 0 ||
-           (end != theirs + 1 && *end == 0 && x == strtod(ours + 1, NULL));
+    if (strcmp(ours, theirs) == 0 ||
+        (end != theirs + 1 && *end == 0 && x == strtod(ours + 1, NULL)))
+        return 1;
+    if (strncmp(ours, "=[", 2) != 0 || strncmp(theirs, "=[", 2) != 0)
+        return 0;
+    for (ours += 2, theirs += 2; *theirs;
+         ours += strspn(ours, ", ]"), theirs += strspn(theirs, ", ]")) {
+        char *next;
+        const float want = strtof(theirs, &end), got = strtof(ours, &next);
+        if (end == theirs || next == ours || want != got)
+            return 0;
+        theirs = end;
+        ours = next;
+    }
+    return *ours == 0;
 }
 
 /* Compares "type in ['half', 'float']>=1=float" with what we have. */

@@ -4,7 +4,7 @@
 
 /* ---- Random bits as the fraction of a number in [1, 2) ---- */
 
-static float uniform_float(uint32_t x)
+float leat_uniform_float(uint32_t x)
 {
     uint32_t bits = 127u << 23 | (x & 0x7fffff);
     float f;
@@ -36,10 +36,10 @@ static leat_bfloat16 uniform_bfloat16(uint32_t x)
 
 static void box_muller_float(uint32_t x0, uint32_t x1, float out[2])
 {
-    float u1 = uniform_float(x0);
+    float u1 = leat_uniform_float(x0);
     if (u1 < 1.0e-7f)
         u1 = 1.0e-7f; /* a lower bound for the logarithm */
-    float angle = (float)(2.0f * M_PI * uniform_float(x1)), radius = sqrtf(-2.0f * logf(u1));
+    float angle = (float)(2.0f * M_PI * leat_uniform_float(x1)), radius = sqrtf(-2.0f * logf(u1));
     sincosf(angle, &out[0], &out[1]);
     out[0] *= radius;
     out[1] *= radius;
@@ -67,7 +67,7 @@ void leat_box_muller_double(const uint32_t x[4], double out[2])
         for (int i = 0; i < 4; i++)                                                                \
             ((T *)out)[i] = from(x[i]);                                                            \
     }
-UNIFORM(make_uniform_float, float, uniform_float)
+UNIFORM(make_uniform_float, float, leat_uniform_float)
 UNIFORM(make_uniform_half, leat_half, uniform_half)
 UNIFORM(make_uniform_bfloat16, leat_bfloat16, uniform_bfloat16)
 

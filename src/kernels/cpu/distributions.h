@@ -30,6 +30,7 @@ void leat_distribution_fill(leat_kernel *k, const leat_distribution *d, leat_phi
                             leat_tensor *y);
 /* Two normal numbers from four random numbers of 32 bits. */
 void leat_box_muller_double(const uint32_t x[4], double out[2]);
+float leat_uniform_float(uint32_t x);                     /* in [0, 1) */
 double leat_uniform_double(uint32_t x0, uint32_t x1); /* in [0, 1) */
 
 #endif

@@ -30,7 +30,7 @@ static void generator_free(void *resource)
 }
 static const leat_resource_type generator_type = {"Philox", generator_free};
 
-static uint64_t by_chance(void)
+uint64_t leat_random_by_chance(void)
 {
     uint64_t x;
     if (getrandom(&x, sizeof(x), 0) == sizeof(x))
@@ -45,8 +45,8 @@ static leat_status generator_make(void *arg, leat_resource **out)
     const leat_node *n = arg;
     uint64_t seed = (uint64_t)leat_node_int(n, "seed"), seed2 = (uint64_t)leat_node_int(n, "seed2");
     if (seed == 0 && seed2 == 0) {
-        seed = by_chance();
-        seed2 = by_chance();
+        seed = leat_random_by_chance();
+        seed2 = leat_random_by_chance();
     }
     generator *g = leat_new(generator);
     leat_resource_init(&g->base, &generator_type);

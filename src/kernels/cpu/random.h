@@ -12,5 +12,6 @@ void leat_random_release(void *state);
 leat_status leat_random_reserve(leat_kernel *k, uint64_t n, leat_philox *out) LEAT_MUST_CHECK;
 /* The stream of two seeds, which are scrambled first, so that weak seeds do no harm. */
 leat_philox leat_random_seeded(const leat_tensor *seed);
+uint64_t leat_random_by_chance(void); /* from the system */
 
 #endif
