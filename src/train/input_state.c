@@ -77,7 +77,7 @@ leat_status leat_input_parts(leat_graph *g, leat_input_part **out, int *n_out)
     leat_input_part *parts = NULL;
     int n = 0, cap = 0;
     for (const leat_runner *r = leat_runners(g); r; r = r->next)
-        LEAT_REQUIRE(leat_dtype_base(leat_out_dtype(r->queue)) == LEAT_RESOURCE, INVALID_ARGUMENT,
+        LEAT_REQUIRE(r->queue.node->out_types[0] == LEAT_RESOURCE, INVALID_ARGUMENT,
                      "The position of the input cannot be saved: %s is a %s, which has no resource "
                      "handle; make it a %sV2",
                      leat_node_name(r->queue.node), leat_node_op(r->queue.node),

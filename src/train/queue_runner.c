@@ -273,15 +273,17 @@ leat_status leat_start_queue_runners(leat_graph *g, leat_session *s, leat_coordi
 
 void leat_runners_prepare(leat_graph *g)
 {
-    for (leat_runner *r = runners_of(g)->first; r; r = r->next)
+    for (leat_runner *r = runners_of(g)->first; r; r = r->next) {
+        const leat_out queue = {r->queue.node, 0};
         if (!r->lift_op.node)
-            leat_with_colocate(g, r->queue)
+            leat_with_colocate(g, queue)
             {
-                r->lift_op = leat_op(g, "_QueueSetUnlimited", leat_in(r->queue),
+                r->lift_op = leat_op(g, "_QueueSetUnlimited", leat_in(queue),
                                      leat_attr_bool("unlimited", true));
-                r->limit_op = leat_op(g, "_QueueSetUnlimited", leat_in(r->queue),
+                r->limit_op = leat_op(g, "_QueueSetUnlimited", leat_in(queue),
                                       leat_attr_bool("unlimited", false));
             }
+    }
 }
 
 /* Marks the nodes that runner r's ops need, directly or through others. seen has a place for each
