@@ -18,6 +18,14 @@
 
 #include <leat/queue.h>
 
+/* ---- Going on where a run was ended or killed ----
+ * The position of the graph's input becomes part of the checkpoints of savers that are made
+ * afterwards for all variables, those of monitored sessions among them: iterators, readers, the
+ * queues that queue runners fill with all their elements, and counters of epochs. A program that
+ * restores such a checkpoint gives each sample of an epoch exactly once to the steps that the
+ * checkpoint counts, if it is saved between steps: docs/failures.md. */
+LEAT_API void leat_save_input(leat_graph *g);
+
 /* ---- Readers: each gives a handle ---- */
 #define leat_text_line_reader(g, ...) LEAT_OP0(g, "TextLineReaderV2", ##__VA_ARGS__)
 #define leat_whole_file_reader(g, ...) LEAT_OP0(g, "WholeFileReaderV2", ##__VA_ARGS__)

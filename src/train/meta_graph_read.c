@@ -5,10 +5,12 @@
 
 #include "core/alloc.h"
 #include "core/arg.h"
+#include "core/strbuf.h"
 #include "graph/graphdef.h"
 #include "io/file.h"
 #include "proto/meta_graph.pb-c.h"
 #include "proto/wire.h"
+#include "train/input_state.h"
 #include "train/saver.h"
 #include "train/train_int.h"
 
@@ -105,6 +107,22 @@ static leat_status add_collection(leat_graph *g, const char *key, const Leat__Co
     return NULL;
 }
 
+/* A saver of Leat's has an op beside the one that restores variables if the position of the input
+ * is part of its checkpoints. */
+static void find_restore_input(leat_graph *g, leat_saver *v)
+{
+    const char *restore = leat_node_name(v->restore.node), *slash = strrchr(restore, '/');
+    leat_strbuf name = {0};
+    leat_strbuf_printf(&name, "%.*s%s", slash ? (int)(slash + 1 - restore) : 0, restore,
+                       LEAT_RESTORE_INPUT);
+    leat_node *n = leat_graph_find(g, leat_strbuf_text(&name));
+    leat_strbuf_release(&name);
+    if (!n)
+        return;
+    v->restore_input = (leat_out){n, -1};
+    leat_runners_prepare(g);
+}
+
 static leat_status saver_of(leat_graph *g, const Leat__SaverDef *d, leat_saver **out)
 {
     int n = 0;
@@ -127,6 +145,7 @@ static leat_status saver_of(leat_graph *g, const Leat__SaverDef *d, leat_saver *
     v->filename = filename;
     v->save = save;
     v->restore = restore;
+    find_restore_input(g, v);
     *out = v;
     return NULL;
 }

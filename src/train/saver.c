@@ -14,6 +14,7 @@
 #include "io/event.h"
 #include "io/file.h"
 #include "io/path.h"
+#include "train/input_state.h"
 #include "train/train_int.h"
 
 leat_saver *leat_saver_make(leat_graph *g, const leat_saver_options *o)
@@ -120,7 +121,7 @@ static leat_status update_state(leat_saver *v, const char *path, const char *lat
     return s;
 }
 
-static leat_status run_save(leat_saver *v, leat_session *s, const char *path, char **saved)
+static leat_status run_save_op(leat_saver *v, leat_session *s, const char *path, char **saved)
 {
     leat_tensor *value = NULL, *name;
     LEAT_TRY(leat_tensor_of_string(path, strlen(path), &name));
@@ -132,6 +133,17 @@ static leat_status run_save(leat_saver *v, leat_session *s, const char *path, ch
     *saved = leat_xstrndup(text->data ? text->data : "", text->size);
     leat_tensor_unref(value);
     return NULL;
+}
+
+/* Queue runners rest while the position of the input is saved. */
+static leat_status run_save(leat_saver *v, leat_session *s, const char *path, char **saved)
+{
+    if (!v->restore_input.node)
+        return run_save_op(v, s, path, saved);
+    LEAT_TRY(leat_runners_hold(v->graph, s));
+    leat_status status = run_save_op(v, s, path, saved);
+    leat_runners_release(v->graph, s);
+    return status;
 }
 
 static leat_status write_meta(leat_saver *v, const char *path)
@@ -173,20 +185,16 @@ leat_status leat_saver_save_with(leat_saver *v, leat_session *s, const char *pat
     return status;
 }
 
-leat_status leat_saver_restore(leat_saver *v, leat_session *s, const char *path)
+static leat_status run_restore(leat_saver *v, leat_session *s, const char *path,
+                               leat_targets targets)
 {
-    LEAT_CHECK(SAVER, v);
-    LEAT_CHECK(SESSION, s);
-    LEAT_CHECK_ARG(path);
-    if (v->empty)
-        return NULL;
     LEAT_TRY(leat_graph_status(v->graph));
     LEAT_REQUIRE(leat_checkpoint_exists(path), INVALID_ARGUMENT,
                  "The passed save_path is not a valid checkpoint: %s", path);
     leat_tensor *name;
     LEAT_TRY(leat_tensor_of_string(path, strlen(path), &name));
     leat_status status =
-        leat_session_run(s, LEAT_FEED({v->filename, name}), LEAT_NO_FETCH, LEAT_TARGET(v->restore));
+        leat_session_run(s, LEAT_FEED({v->filename, name}), LEAT_NO_FETCH, targets);
     leat_tensor_unref(name);
     leat_code code = leat_status_code(status);
     const char *why = code == LEAT_NOT_FOUND ? "a Variable name or other graph key that is missing"
@@ -200,6 +208,28 @@ leat_status leat_saver_restore(leat_saver *v, leat_session *s, const char *path)
                      "on the checkpoint. Original error:\n\n",
                      why)
                : status;
+}
+
+leat_status leat_saver_restore_variables(leat_saver *v, leat_session *s, const char *path)
+{
+    if (v->empty)
+        return NULL;
+    const leat_out ops[] = {v->restore, v->read_input};
+    return run_restore(v, s, path, (leat_targets){ops, v->read_input.node ? 2 : 1});
+}
+
+leat_status leat_saver_restore_input(leat_saver *v, leat_session *s, const char *path)
+{
+    return v->restore_input.node ? run_restore(v, s, path, LEAT_TARGET(v->restore_input)) : NULL;
+}
+
+leat_status leat_saver_restore(leat_saver *v, leat_session *s, const char *path)
+{
+    LEAT_CHECK(SAVER, v);
+    LEAT_CHECK(SESSION, s);
+    LEAT_CHECK_ARG(path);
+    LEAT_TRY(leat_saver_restore_variables(v, s, path));
+    return leat_saver_restore_input(v, s, path);
 }
 
 void leat_saver_go_on(leat_saver *v, char *const *paths, size_t n)

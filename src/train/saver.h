@@ -20,7 +20,10 @@ struct leat_saver {
     bool empty;        /* there are no variables */
     leat_out filename; /* the placeholder of the path */
     leat_out save;     /* the op that saves; its output is the path */
-    leat_out restore;  /* the op that restores */
+    leat_out restore;  /* the op that restores the variables */
+    /* The ops that restore and that only read the position of the input; without a node if it is
+     * not part of the checkpoints. */
+    leat_out restore_input, read_input;
     int max_to_keep;   /* 0: all */
     bool sharded, relative;
     double keep_every_hours;
@@ -29,6 +32,15 @@ struct leat_saver {
     int n_kept, cap_kept;
     const char **paths; /* paths of kept, for leat_saver_checkpoints */
 };
+
+#define LEAT_RESTORE_INPUT "restore_input" /* the name of that op in the saver's scope */
+
+/* Restores the position of the input, if it is part of the saver's checkpoints. */
+leat_status leat_saver_restore_input(leat_saver *v, leat_session *s,
+                                     const char *path) LEAT_MUST_CHECK;
+/* Restores the variables alone, after it has read the position of the input. */
+leat_status leat_saver_restore_variables(leat_saver *v, leat_session *s,
+                                         const char *path) LEAT_MUST_CHECK;
 
 /* Makes a saver without nodes. */
 leat_saver *leat_saver_make(leat_graph *g, const leat_saver_options *o);

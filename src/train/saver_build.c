@@ -9,14 +9,17 @@
 #include "core/alloc.h"
 #include "graph/device_name.h"
 #include "runtime/device_kind.h"
+#include "train/input_state.h"
 #include "train/saver.h"
 #include "train/train_int.h"
 
-typedef struct item { /* a variable to be saved */
+typedef struct item { /* a variable, or a part of the input, to be saved */
     leat_out var, value;
     const char *name, *slice;
-    char device[128]; /* of the variable */
-    char host[128];   /* the CPU device of the variable's task */
+    bool input;           /* restored with the input's position */
+    leat_input_part part; /* of a handle; part.save is NULL for a variable */
+    char device[128];     /* of the variable */
+    char host[128];       /* the CPU device of the variable's task */
 } item;
 
 /* ---- The variables to save ---- */
@@ -44,6 +47,17 @@ static int by_device(const void *a, const void *b)
     return c ? c : by_name(a, b);
 }
 
+static leat_status item_place(item *i)
+{
+    leat_device_name d;
+    LEAT_TRY(leat_device_name_parse(i->var.node->device, &d));
+    leat_device_name_text(&d, i->device, sizeof(i->device));
+    snprintf(d.type, sizeof(d.type), "%s", leat_host_kind()->type);
+    d.id = 0;
+    leat_device_name_text(&d, i->host, sizeof(i->host));
+    return NULL;
+}
+
 static leat_status item_set(item *i, const leat_saver_var *v)
 {
     leat_variable_nodes nodes;
@@ -57,13 +71,42 @@ static leat_status item_set(item *i, const leat_saver_var *v)
     i->value = nodes.resource || slice ? leat_variable_value(v->var) : i->var;
     i->name = v->name ? v->name : whole;
     i->slice = slice ? slice : "";
-    leat_device_name d;
-    LEAT_TRY(leat_device_name_parse(i->var.node->device, &d));
-    leat_device_name_text(&d, i->device, sizeof(i->device));
-    snprintf(d.type, sizeof(d.type), "%s", leat_host_kind()->type);
-    d.id = 0;
-    leat_device_name_text(&d, i->host, sizeof(i->host));
-    return NULL;
+    return item_place(i);
+}
+
+/* The key is the one that TensorFlow gives to the state of an iterator. */
+static leat_status item_set_part(leat_graph *g, item *i, const leat_input_part *p)
+{
+    i->input = true;
+    if (!p->save)
+        return item_set(i, &(leat_saver_var){.var = p->of});
+    i->part = *p;
+    i->var = p->of;
+    i->slice = "";
+    i->name = leat_arena_printf(&g->arena, "%s:%d-state", p->of.node->name, p->of.index);
+    return item_place(i);
+}
+
+/* Adds what has a position in the graph's input to the n items. A counter of epochs may be among
+ * the variables already, and two counters may be one. */
+static leat_status add_input(leat_graph *g, item **items, int *n)
+{
+    leat_input_part *parts;
+    int n_parts;
+    leat_status s = NULL;
+    LEAT_TRY(leat_input_parts(g, &parts, &n_parts));
+    *items = leat_xrealloc(*items, sizeof(**items) * (size_t)(*n + n_parts + 1));
+    for (int i = 0; i < n_parts && !s; i++) {
+        item *new = &(*items)[*n];
+        *new = (item){0};
+        s = item_set_part(g, new, &parts[i]);
+        bool there = false;
+        for (int j = 0; j < *n && !s; j++)
+            there |= (*items)[j].var.node == new->var.node;
+        *n += !s && !there;
+    }
+    free(parts);
+    return s;
 }
 
 static leat_status items_of(leat_graph *g, const leat_saver_options *o, item **out, int *n_out)
@@ -83,6 +126,8 @@ static leat_status items_of(leat_graph *g, const leat_saver_options *o, item **o
     for (int i = 0; i < n && !s; i++)
         s = item_set(&items[i], &v[i]);
     free(all);
+    if (!s && !o->vars && leat_input_saved(g))
+        s = add_input(g, &items, &n);
     if (!s)
         qsort(items, (size_t)n, sizeof(*items), by_name);
     for (int i = 1; i < n && !s; i++)
@@ -239,6 +284,11 @@ static leat_out save_sharded(leat_graph *g, leat_out path, const item *items, in
 static leat_out assign(leat_graph *g, const item *i, leat_out value)
 {
     leat_out y = {0};
+    if (i->part.restore) {
+        leat_with_colocate(g, i->var) y =
+            leat_op(g, i->part.restore, leat_in(i->var), leat_in(value));
+        return leat_done(y);
+    }
     if (leat_variable_is_resource(i->var)) {
         leat_with_device(g, i->device)
         {
@@ -252,14 +302,15 @@ static leat_out assign(leat_graph *g, const item *i, leat_out value)
                    leat_attr_bool("validate_shape", leat_shape_known(&shape)));
 }
 
+/* read_out, unless it is NULL, becomes the op that reads. */
 static leat_out restore_items(leat_graph *g, leat_out path, const item *items, int n,
-                              const char *name)
+                              const char *name, leat_out *read_out)
 {
     leat_out names, slices, read = {0};
     leat_dtype *types = leat_new_array(leat_dtype, n + 1);
     leat_out *done = leat_new_array(leat_out, n + 1);
     for (int i = 0; i < n; i++)
-        types[i] = leat_variable_dtype(items[i].var);
+        types[i] = items[i].part.save ? items[i].part.state : leat_variable_dtype(items[i].var);
     leat_with_device(g, "/cpu:0") leat_with_name(g, "RestoreV2")
     {
         names_of(g, items, n, &names, &slices);
@@ -269,6 +320,8 @@ static leat_out restore_items(leat_graph *g, leat_out path, const item *items, i
     for (int i = 0; i < n; i++)
         done[i] = assign(g, &items[i], leat_output(read, i));
     leat_out y = leat_group_at((leat_loc){0}, g, done, n, name);
+    if (read_out)
+        *read_out = leat_done(read);
     free(types);
     free(done);
     return leat_done(y);
@@ -281,12 +334,37 @@ static leat_out restore_sharded(leat_graph *g, leat_out path, const item *items,
     for (int i = 0; i < n; i = device_end(items, i, n)) {
         leat_device_enter(g, items[i].device);
         done[shard++] =
-            restore_items(g, path, &items[i], device_end(items, i, n) - i, "restore_shard");
+            restore_items(g, path, &items[i], device_end(items, i, n) - i, "restore_shard", NULL);
         leat_device_leave(g);
     }
     leat_out y = leat_group_at((leat_loc){0}, g, done, shard, "restore_all");
     free(done);
     return leat_done(y);
+}
+
+/* The items that are input, or those that are not, in their order; gives their number. */
+static int items_where(const item *items, int n, bool input, item *to)
+{
+    int k = 0;
+    for (int i = 0; i < n; i++)
+        if (items[i].input == input)
+            to[k++] = items[i];
+    return k;
+}
+
+/* Variables are restored by v->restore, as in TensorFlow, the position of the input by
+ * v->restore_input; v->read_input only reads it. */
+static void build_restore(leat_saver *v, leat_graph *g, bool sharded, const item *items, int n)
+{
+    item *some = leat_new_array(item, n + 1);
+    int k = items_where(items, n, false, some);
+    v->restore = sharded ? restore_sharded(g, v->filename, some, k)
+                         : restore_items(g, v->filename, some, k, "restore_all", NULL);
+    k = items_where(items, n, true, some);
+    if (k)
+        v->restore_input =
+            restore_items(g, v->filename, some, k, LEAT_RESTORE_INPUT, &v->read_input);
+    free(some);
 }
 
 static void build(leat_saver *v, leat_graph *g, const leat_saver_options *o, item *items, int n)
@@ -296,15 +374,18 @@ static void build(leat_saver *v, leat_graph *g, const leat_saver_options *o, ite
     leat_out input = strings(g, &filename, -1, "filename/input");
     leat_out path = leat_placeholder_with_default(input, leat_shape(), leat_name("filename"));
     v->filename = leat_placeholder_with_default(path, leat_shape(), leat_name("Const"));
-    if (o->sharded) {
+    for (int i = 0; i < n; i++)
+        if (items[i].part.save)
+            leat_with_colocate(g, items[i].var) items[i].value =
+                leat_op(g, items[i].part.save, leat_in(items[i].var));
+    if (o->sharded)
         qsort(items, (size_t)n, sizeof(*items), by_device);
-        v->save = save_sharded(g, v->filename, items, n);
-        v->restore = restore_sharded(g, v->filename, items, n);
-    } else {
-        v->save = save_items(g, v->filename, items, n);
-        v->restore = restore_items(g, v->filename, items, n, "restore_all");
-    }
+    v->save =
+        o->sharded ? save_sharded(g, v->filename, items, n) : save_items(g, v->filename, items, n);
+    build_restore(v, g, o->sharded, items, n);
     leat_name_scope_leave(g);
+    if (v->restore_input.node)
+        leat_runners_prepare(g);
 }
 
 void leat_saver_build(leat_saver *v, leat_graph *g, const leat_saver_options *o)

@@ -273,15 +273,16 @@ static bool is_damage(leat_status e)
             strstr(leat_status_message(e), "No such file"));
 }
 
-/* The newest checkpoint that can be read: paths are newest first. */
+/* The newest checkpoint that can be read: paths are newest first. *used is its index. */
 static leat_status restore(const leat_session_maker *m, leat_session *s, char *const *paths,
-                           size_t n)
+                           size_t n, size_t *used)
 {
     leat_status e = NULL;
     for (size_t i = 0; i < n; i++) {
         LEAT_LOG(INFO, "Restoring parameters from %s", paths[i]);
-        e = leat_saver_restore(m->scaffold.saver, s, paths[i]);
+        e = leat_saver_restore_variables(m->scaffold.saver, s, paths[i]);
         if (!e) {
+            *used = i;
             leat_saver_go_on(m->scaffold.saver, paths, n);
             return NULL;
         }
@@ -294,19 +295,25 @@ static leat_status restore(const leat_session_maker *m, leat_session *s, char *c
     return e;
 }
 
-static leat_status initialize(const wait *w, leat_session *s)
+/* *input becomes the checkpoint from which the position of the input is to be restored, to be freed
+ * with free(), or NULL. */
+static leat_status initialize(const wait *w, leat_session *s, char **input)
 {
     const leat_session_maker *m = w->m;
     const leat_scaffold *f = &m->scaffold;
     bool live = false;
     char **paths = NULL;
-    size_t n = 0;
+    size_t n = 0, used = 0;
+    *input = NULL;
     if (f->saver && m->checkpoint_dir)
         leat_checkpoints_find(m->checkpoint_dir, &paths, &n);
     leat_status e = is_live(w, s, n ? paths[0] : NULL, &live);
     bool restores = n && !live;
     if (!e && restores)
-        e = restore(m, s, paths, n);
+        e = restore(m, s, paths, n, &used);
+    /* A program that is started again on a model that lives goes on with the input, too. */
+    if (!e && n && (restores || !m->again))
+        *input = leat_xstrdup(paths[used]);
     leat_paths_free(paths, n);
     if (e || live || restores)
         return e;
@@ -324,11 +331,13 @@ static const char *name_of(leat_out x)
 static leat_status prepare(const wait *w, leat_session *s)
 {
     const leat_scaffold *f = &w->m->scaffold;
-    char *why = NULL;
-    LEAT_TRY(initialize(w, s));
-    LEAT_TRY(local_init(w, s, &why));
-    leat_status e = NULL;
-    if (why)
+    char *why = NULL, *input;
+    LEAT_TRY(initialize(w, s, &input));
+    leat_status e = local_init(w, s, &why);
+    if (!e && !why && input)
+        e = leat_saver_restore_input(f->saver, s, input);
+    free(input);
+    if (!e && why)
         e = leat_error(FAILED_PRECONDITION,
                        "Init operations did not make model ready for local_init.  Init op: %s, "
                        "error: %s",

@@ -49,6 +49,9 @@ typedef struct leat_runner {
     leat_out *enqueue_ops; /* n of them */
     int n;
     uint32_t closed_codes; /* bit c: an op that fails with code c means that the queue is closed */
+    /* Make the queue take elements beyond its capacity, and end that; without a node unless the
+     * position of the input is saved. */
+    leat_out lift_op, limit_op;
     struct leat_runner *next;
 } leat_runner;
 const leat_runner *leat_runners(const leat_graph *g); /* the first; NULL: there are none */

@@ -118,7 +118,7 @@ static void positions(void)
     CHECK_OK(leat_data_iterator_open(d, &other));
     CHECK_OK(leat_data_iterator_restore(other, bytes, n));
     CHECK_ERROR(leat_data_iterator_restore(other, bytes, n / 2), DATA_LOSS,
-                "The position of the iterator is damaged");
+                "The saved position is damaged");
     read_rest(other, again, sizeof(again));
     CHECK_STR(again, rest);
     free(bytes);

@@ -57,6 +57,7 @@ typedef struct leat_queue {
     int64_t seed, seed2;
     pthread_mutex_t lock; /* guards the following fields; a step's lock is taken under it */
     bool closed;
+    bool unlimited; /* elements beyond the capacity are taken, too */
     leat_tensor **items; /* a ring of cap elements, a power of two, each n tensors (owned) */
     int64_t head, count, cap;
     leat_philox philox;
@@ -76,6 +77,8 @@ void leat_queue_pop(leat_queue *q, leat_tensor **tuple_out);
 /* Puts dequeued elements back such that they are dequeued first again. Takes the tensors. */
 void leat_queue_unpop(leat_queue *q, leat_tensor *const *tuples, int64_t n);
 void leat_queue_clear(leat_queue *q);
+/* Element i, in the order in which a FIFO queue gives them: its n tensors, borrowed. */
+leat_tensor **leat_queue_element(const leat_queue *q, int64_t i);
 
 /* ---- queue_batch.c: shapes, slices and batches ---- */
 /* Checks that inputs 1 to n fit q, as one element or as a batch of elements, whose size is set. */
@@ -97,6 +100,8 @@ void leat_queue_attempt(leat_queue *q, leat_kernel *k, leat_attempt_kind kind, i
  * of its next file. fn(arg) is called once, maybe before this returns, from any thread, and sees to
  * it that the kernel ends. The step's cancellation ends the wait. Shares q. */
 void leat_queue_take(leat_queue *q, leat_kernel *k, leat_queue_taken_fn fn, void *arg);
+/* Serves what can be served, after the queue was changed otherwise than by an attempt. */
+void leat_queue_serve(leat_queue *q);
 /* Closes at once: pending enqueues are cancelled. */
 void leat_queue_close_now(leat_queue *q);
 

@@ -70,7 +70,7 @@ static result serve_put(leat_attempt *a)
         return COMPLETE;
     }
     result r = STUCK;
-    while (q->count < q->capacity) {
+    while (q->unlimited || q->count < q->capacity) {
         a->base.status = put_element(a);
         if (a->base.status || --a->wanted == 0)
             return COMPLETE;
@@ -255,6 +255,15 @@ void leat_queue_take(leat_queue *q, leat_kernel *k, leat_queue_taken_fn fn, void
     a->taken_fn = fn;
     a->taken_arg = arg;
     begin(q, a);
+}
+
+void leat_queue_serve(leat_queue *q)
+{
+    leat_waiters finished = {0};
+    pthread_mutex_lock(&q->lock);
+    serve_all(q, &finished);
+    pthread_mutex_unlock(&q->lock);
+    leat_waiters_finish(&finished);
 }
 
 void leat_queue_close_now(leat_queue *q)

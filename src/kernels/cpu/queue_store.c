@@ -5,7 +5,7 @@
 #include "core/alloc.h"
 #include "kernels/cpu/queue.h"
 
-static leat_tensor **element(const leat_queue *q, int64_t i)
+leat_tensor **leat_queue_element(const leat_queue *q, int64_t i)
 {
     return q->items + ((q->head + i) & (q->cap - 1)) * q->n;
 }
@@ -22,7 +22,7 @@ static void make_room(leat_queue *q)
     int64_t cap = q->cap ? q->cap * 2 : 8;
     leat_tensor **items = leat_new_array(leat_tensor *, cap * q->n);
     for (int64_t i = 0; i < q->count; i++)
-        move(q, items + i * q->n, element(q, i));
+        move(q, items + i * q->n, leat_queue_element(q, i));
     free(q->items);
     q->items = items;
     q->head = 0;
@@ -41,12 +41,12 @@ static void sift_up(leat_queue *q, int64_t hole, leat_tensor *const *tuple)
 {
     while (hole > 0) {
         int64_t parent = (hole - 1) / 2;
-        if (priority(element(q, parent)) <= priority(tuple))
+        if (priority(leat_queue_element(q, parent)) <= priority(tuple))
             break;
-        move(q, element(q, hole), element(q, parent));
+        move(q, leat_queue_element(q, hole), leat_queue_element(q, parent));
         hole = parent;
     }
-    move(q, element(q, hole), tuple);
+    move(q, leat_queue_element(q, hole), tuple);
 }
 
 /* Removes the top: the last element replaces it, sifted from the bottom. */
@@ -56,12 +56,13 @@ static void heap_pop(leat_queue *q)
     if (n == 0)
         return;
     for (int64_t child = 2; child <= n; child = 2 * hole + 2) {
-        if (child == n || priority(element(q, child)) > priority(element(q, child - 1)))
+        if (child == n ||
+            priority(leat_queue_element(q, child)) > priority(leat_queue_element(q, child - 1)))
             child--;
-        move(q, element(q, hole), element(q, child));
+        move(q, leat_queue_element(q, hole), leat_queue_element(q, child));
         hole = child;
     }
-    sift_up(q, hole, element(q, n));
+    sift_up(q, hole, leat_queue_element(q, n));
 }
 
 /* ---- */
@@ -73,7 +74,7 @@ void leat_queue_push(leat_queue *q, leat_tensor *const *tuple)
     if (q->kind == LEAT_QUEUE_PRIORITY)
         sift_up(q, q->count - 1, tuple);
     else
-        move(q, element(q, q->count - 1), tuple);
+        move(q, leat_queue_element(q, q->count - 1), tuple);
 }
 
 void leat_queue_pop(leat_queue *q, leat_tensor **tuple_out)
@@ -81,14 +82,14 @@ void leat_queue_pop(leat_queue *q, leat_tensor **tuple_out)
     int64_t at = 0;
     if (q->kind == LEAT_QUEUE_SHUFFLE)
         at = (int64_t)(leat_philox_one(&q->random) % (uint64_t)q->count);
-    move(q, tuple_out, element(q, at));
+    move(q, tuple_out, leat_queue_element(q, at));
     if (q->kind == LEAT_QUEUE_PRIORITY) {
         heap_pop(q);
         return;
     }
     q->count--;
     if (q->kind == LEAT_QUEUE_SHUFFLE)
-        move(q, element(q, at), element(q, q->count));
+        move(q, leat_queue_element(q, at), leat_queue_element(q, q->count));
     else
         q->head = (q->head + 1) & (q->cap - 1);
 }
@@ -103,7 +104,7 @@ void leat_queue_unpop(leat_queue *q, leat_tensor *const *tuples, int64_t n)
         make_room(q);
         q->head = (q->head - 1) & (q->cap - 1);
         q->count++;
-        move(q, element(q, 0), tuples + i * q->n);
+        move(q, leat_queue_element(q, 0), tuples + i * q->n);
     }
 }
 
@@ -111,7 +112,7 @@ void leat_queue_clear(leat_queue *q)
 {
     for (int64_t i = 0; i < q->count; i++)
         for (int c = 0; c < q->n; c++)
-            leat_tensor_unref(element(q, i)[c]);
+            leat_tensor_unref(leat_queue_element(q, i)[c]);
     free(q->items);
     q->items = NULL;
     q->head = q->count = q->cap = 0;

@@ -43,6 +43,14 @@ static void finish_unit(leat_reader *r)
     pthread_mutex_unlock(&r->lock);
 }
 
+leat_status leat_reader_open(leat_reader *r)
+{
+    leat_reader_close(r);
+    r->number = r->given = 0;
+    leat_strbuf_clear(&r->ahead);
+    return r->kind->start ? r->kind->start(r) : NULL;
+}
+
 /* Starts the unit whose name came. Takes the name. */
 static leat_status start_unit(leat_reader *r, leat_tensor *name)
 {
@@ -53,11 +61,7 @@ static leat_status start_unit(leat_reader *r, leat_tensor *name)
         leat_strbuf_add(&r->work, s->data, s->size);
     leat_tensor_unref(name);
     LEAT_TRY(bad);
-    leat_reader_close(r);
-    r->number = 0;
-    leat_strbuf_clear(&r->ahead);
-    if (r->kind->start)
-        LEAT_TRY(r->kind->start(r));
+    LEAT_TRY(leat_reader_open(r));
     count(r, &r->started);
     return NULL;
 }
@@ -113,6 +117,7 @@ static leat_status read_unit(leat_reader_turn *t)
         LEAT_TRY(r->kind->next(r, &end));
         if (!end) {
             LEAT_TRY(keep_record(t, r));
+            r->given++;
             count(r, &r->produced);
         }
         if (end || r->kind->once) {
@@ -220,7 +225,7 @@ static leat_status num_units(leat_kernel *k)
 
 /* ---- Saving, restoring, resetting ---- */
 
-static void set_counts(leat_reader *r, int64_t started, int64_t finished, int64_t produced)
+void leat_reader_set_counts(leat_reader *r, int64_t started, int64_t finished, int64_t produced)
 {
     pthread_mutex_lock(&r->lock);
     r->started = started;
@@ -229,12 +234,16 @@ static void set_counts(leat_reader *r, int64_t started, int64_t finished, int64_
     pthread_mutex_unlock(&r->lock);
 }
 
-static bool reset_run(leat_reader_turn *t)
+void leat_reader_reset(leat_reader *r)
 {
-    leat_reader *r = reader_of(t);
     leat_reader_close(r);
     leat_strbuf_clear(&r->work);
-    set_counts(r, 0, 0, 0);
+    leat_reader_set_counts(r, 0, 0, 0);
+}
+
+static bool reset_run(leat_reader_turn *t)
+{
+    leat_reader_reset(reader_of(t));
     return true;
 }
 
@@ -285,7 +294,7 @@ static leat_status use_state(leat_reader *r, const Leat__ReaderBaseState *m)
                  "Inconsistent work started vs. finished when restoring in %s '%s': work_started: "
                  "%lld work_finished: %lld",
                  r->kind->op, r->name, started, finished);
-    set_counts(r, started, finished, m->num_records_produced);
+    leat_reader_set_counts(r, started, finished, m->num_records_produced);
     leat_strbuf_add(&r->work, m->current_work.data, m->current_work.len);
     return NULL;
 }
@@ -315,7 +324,7 @@ static bool restore_run(leat_reader_turn *t)
     return true;
 }
 
-static void in_turn(leat_kernel *k, bool (*run)(leat_reader_turn *t))
+void leat_reader_in_turn(leat_kernel *k, bool (*run)(leat_reader_turn *t))
 {
     leat_reader *r;
     leat_status s = find_reader(k, &r);
@@ -327,17 +336,17 @@ static void in_turn(leat_kernel *k, bool (*run)(leat_reader_turn *t))
 
 static void reader_reset(leat_kernel *k)
 {
-    in_turn(k, reset_run);
+    leat_reader_in_turn(k, reset_run);
 }
 
 static void reader_save(leat_kernel *k)
 {
-    in_turn(k, save_run);
+    leat_reader_in_turn(k, save_run);
 }
 
 static void reader_restore(leat_kernel *k)
 {
-    in_turn(k, restore_run);
+    leat_reader_in_turn(k, restore_run);
 }
 
 #define BOTH(name, ...)                                                                            \

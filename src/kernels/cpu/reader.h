@@ -49,14 +49,20 @@ struct leat_reader {
     leat_stream *stream;
     leat_record_reader *records;
     int64_t number;    /* records, or lines, of the unit so far */
+    int64_t given;     /* records of the unit that were given */
     leat_strbuf ahead; /* bytes after the last hop, of FixedLengthRecordReader */
 };
 
 extern const leat_resource_type leat_reader_type;
 extern const leat_resource_maker leat_reader_maker; /* reader_kinds.c */
 
+/* Opens the unit r->work at its beginning. */
+leat_status leat_reader_open(leat_reader *r) LEAT_MUST_CHECK;
 /* Closes the unit's file. */
 void leat_reader_close(leat_reader *r);
+/* Makes r as a new one. */
+void leat_reader_reset(leat_reader *r);
+void leat_reader_set_counts(leat_reader *r, int64_t started, int64_t finished, int64_t produced);
 
 /* ---- reader_turn.c ---- */
 typedef struct leat_reader_turn leat_reader_turn;
@@ -79,6 +85,8 @@ struct leat_reader_turn {
  * which may be NULL. */
 void leat_reader_take_turn(leat_reader *r, leat_kernel *k, leat_queue *q, int64_t wanted,
                            bool (*run)(leat_reader_turn *t));
+/* The same for a kernel whose input 0 is a reader. */
+void leat_reader_in_turn(leat_kernel *k, bool (*run)(leat_reader_turn *t));
 /* Dequeues a name into t->name, or sets t->answer. False: it will come later. */
 bool leat_reader_ask(leat_reader_turn *t);
 

@@ -33,7 +33,7 @@ leat_status leat_state_put_tensor(leat_state_writer *w, const leat_tensor *t)
     Leat__TensorProto *p;
     leat_strbuf bytes = {.checked = true};
     LEAT_REQUIRE(t->dtype != LEAT_VARIANT && t->dtype != LEAT_RESOURCE, UNIMPLEMENTED,
-                 "The position of an iterator that keeps tensors of type %s cannot be saved",
+                 "The position of an input that keeps tensors of type %s cannot be saved",
                  leat_dtype_name(t->dtype));
     LEAT_TRY(leat_tensor_to_proto(t, LEAT_TENSOR_CONTENT, &p));
     leat_status s = leat_proto_pack(p, &bytes);
@@ -83,7 +83,7 @@ leat_status leat_state_put_iterator(leat_state_writer *w, leat_iterator *it)
 static leat_status damaged(const leat_state_reader *r)
 {
     return leat_error(DATA_LOSS,
-                      "The position of the iterator is damaged, or is that of another dataset: "
+                      "The saved position is damaged, or is that of another input: "
                       "byte %zu of %zu",
                       r->at, r->n);
 }
