@@ -1,5 +1,5 @@
 # Libraries of clusters: their headers are needed to build; they are loaded when a program first uses
-# a cluster (src/cluster/library.h), by the names that the libraries here say they have.
+# a cluster (src/core/library.h), by the names that the libraries here say they have.
 
 # leat_loaded(NAME LIBRARY LIST): LIST.c loads LIBRARY by LEAT_<NAME>_SONAME, of the Debian package
 # LEAT_<NAME>_PACKAGE, and <NAME>_names.h has a macro for each function that LIST.inc names, which

@@ -89,6 +89,22 @@ LEAT_API int64_t leat_example_list_size(const leat_example *e, const char *key);
 LEAT_API leat_status leat_example_list_feature(const leat_example *e, const char *key, int64_t i,
                                                leat_tensor **tensor_out) LEAT_MUST_CHECK;
 
+/* A feature that is wanted as a tensor. */
+typedef struct leat_feature_spec {
+    const char *key;
+    leat_dtype dtype; /* float, int64 or string */
+    /* A first dimension of -1 has as many rows as the feature has values for. */
+    leat_shape shape;
+    /* The tensor where an Example lacks the feature; NULL: that is an error, or, if the first
+     * dimension is -1, a tensor without rows. */
+    const leat_tensor *value;
+} leat_feature_spec;
+/* Gives a tensor for each of the n features of the serialized Example. INVALID_ARGUMENT names the
+ * feature that is missing, of another type, or of another size. */
+LEAT_API leat_status leat_example_parse(const void *bytes, size_t size,
+                                        const leat_feature_spec *features, int n,
+                                        leat_tensor **tensors_out) LEAT_MUST_CHECK;
+
 /* ---- Checkpoints: the tensors at a prefix ("train/model.ckpt-1200") ---- */
 typedef struct leat_checkpoint leat_checkpoint;
 /* Opens a checkpoint of version 2 (PREFIX.index and data files) or 1 (a file, or a pattern of

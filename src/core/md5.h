@@ -1,5 +1,5 @@
-/* md5.h -- MD5 (RFC 1321); only for numbers that TensorFlow's client derives from it, never for
- * security. */
+/* md5.h -- MD5 (RFC 1321); only for numbers that TensorFlow's client derives from it, and for
+ * transfers of files whose MD5 sums are published; never for security. */
 #ifndef LEAT_CORE_MD5_H
 #define LEAT_CORE_MD5_H
 

@@ -35,6 +35,8 @@
     X(DATASET, "dataset", "freed")                                                                 \
     X(DATA_ITERATOR, "data iterator", "closed")                                                    \
     X(MNIST, "MNIST data", "closed")                                                               \
+    X(CIFAR10, "CIFAR-10 data", "closed")                                                          \
+    X(PTB, "PTB data", "closed")                                                                   \
     X(CLUSTER, "cluster", "freed")                                                                 \
     X(SERVER, "server", "freed")                                                                   \
     X(STATUS, "status", "freed")

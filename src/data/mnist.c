@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -14,8 +13,9 @@
 #include "core/buffer.h"
 #include "core/object.h"
 #include "core/strbuf.h"
-#include "data/preparer.h"
 #include "data/digits.h"
+#include "data/files.h"
+#include "data/preparer.h"
 #include "data/random.h"
 
 enum { PIXELS = 784, CLASSES = 10, KEPT = 4, AHEAD = 3 };
@@ -50,36 +50,30 @@ static const char *const names[2][2] = {
     {"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"},
 };
 
+static const leat_data_file files[] = {
+    {"train-images-idx3-ubyte", "train-images-idx3-ubyte.gz", 9912422,
+     "f68b3c2dcbeaaa9fbdd348bbdeb94873"},
+    {"train-labels-idx1-ubyte", "train-labels-idx1-ubyte.gz", 28881,
+     "d53e105ee54ea40749a09fcbcd1e9432"},
+    {"t10k-images-idx3-ubyte", "t10k-images-idx3-ubyte.gz", 1648877,
+     "9fb629c4189551a2d022fa330f9573f3"},
+    {"t10k-labels-idx1-ubyte", "t10k-labels-idx1-ubyte.gz", 4542,
+     "ec29112dd5afa0611ce80d1b7f02629c"},
+};
+
+static const leat_data_set mnist = {
+    .name = "mnist",
+    .title = "MNIST",
+    .url = "https://storage.googleapis.com/cvdf-datasets/mnist",
+    .files = files,
+    .n = 4,
+};
+
 /* ---- Files ---- */
-
-/* The path of the file, gzipped or not; NULL if there is none. Free with free(). */
-static char *path_of(const char *dir, const char *name)
-{
-    static const char *const endings[] = {".gz", ""};
-    for (int i = 0; i < 2; i++) {
-        leat_strbuf b = {0};
-        leat_strbuf_printf(&b, "%s/%s%s", dir, name, endings[i]);
-        if (access(leat_strbuf_text(&b), F_OK) == 0)
-            return leat_strbuf_take(&b);
-        leat_strbuf_release(&b);
-    }
-    return NULL;
-}
-
-static bool has_files(const char *dir)
-{
-    bool all = true;
-    for (int i = 0; i < 4; i++) {
-        char *path = path_of(dir, names[i / 2][i % 2]);
-        all &= path != NULL;
-        free(path);
-    }
-    return all;
-}
 
 static leat_status read_file(const char *dir, const char *name, leat_tensor **out)
 {
-    char *path = path_of(dir, name);
+    char *path = leat_data_path(dir, name);
     leat_status s =
         path ? leat_idx_read(path, out) : leat_error(NOT_FOUND, "%s/%s: no such file", dir, name);
     free(path);
@@ -120,24 +114,24 @@ static leat_status read_sets(leat_mnist *m, const char *dir)
     return NULL;
 }
 
-static leat_status draw_sets(leat_mnist *m, const char *data_dir)
+static leat_status draw_sets(leat_mnist *m, const char *why)
 {
     LEAT_TRY(leat_digits_draw(1, 60000, &m->sets[0].images, &m->sets[0].labels));
     LEAT_TRY(leat_digits_draw(2, 10000, &m->sets[1].images, &m->sets[1].labels));
     leat_strbuf b = {0};
-    leat_strbuf_printf(&b, "no MNIST%s%s; training on digits that this program draws itself",
-                       data_dir ? " in " : " found", data_dir ? data_dir : "");
+    leat_strbuf_printf(&b, "%s; training on digits that this program draws itself", why);
     m->source = leat_strbuf_take(&b);
     return NULL;
 }
 
 static leat_status load(leat_mnist *m, const char *data_dir)
 {
-    const char *const dirs[] = {data_dir, "../shared/data/mnist"};
-    for (size_t i = 0; i < sizeof(dirs) / sizeof(*dirs); i++)
-        if (dirs[i] && has_files(dirs[i]))
-            return read_sets(m, dirs[i]);
-    return draw_sets(m, data_dir);
+    char *dir, *why;
+    LEAT_TRY(leat_data_find(&mnist, data_dir, &dir, &why));
+    leat_status s = dir ? read_sets(m, dir) : draw_sets(m, why);
+    free(dir);
+    free(why);
+    return s;
 }
 
 leat_status leat_mnist_open(const char *data_dir, uint64_t seed, leat_mnist **mnist_out)
@@ -204,6 +198,16 @@ int64_t leat_mnist_count(const leat_mnist *m, leat_mnist_set set)
     if (!LEAT_USABLE(MNIST, m))
         return 0;
     return m->sets[set == LEAT_MNIST_TEST].n;
+}
+
+leat_status leat_mnist_bytes(const leat_mnist *m, leat_mnist_set set, leat_tensor **images_out,
+                             leat_tensor **labels_out)
+{
+    LEAT_CHECK(MNIST, m);
+    const digit_set *d = &m->sets[set == LEAT_MNIST_TEST];
+    *images_out = leat_tensor_ref(d->images);
+    *labels_out = leat_tensor_ref(d->labels);
+    return NULL;
 }
 
 /* ---- Batches ---- */

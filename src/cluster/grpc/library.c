@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cluster/grpc/tuning.h"
-#include "cluster/library.h"
+#include "core/library.h"
 #include "core/log.h"
 
 leat_grpc_functions leat_grpc;

@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#include "cluster/library.h"
+#include "core/library.h"
 
 leat_openssl_functions leat_openssl;
 

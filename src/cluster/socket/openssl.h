@@ -1,4 +1,4 @@
-/* openssl.h -- OpenSSL, loaded when TLS is first used: see cluster/library.h. gRPC's library loads
+/* openssl.h -- OpenSSL, loaded when TLS is first used: see core/library.h. gRPC's library loads
  * the same OpenSSL into the process.
  *
  * Files of this folder include this header instead of OpenSSL's own. Where it is included, the

@@ -4,6 +4,7 @@
 #include "kernels/dataset/ahead.h"
 #include "kernels/dataset/batch.h"
 #include "kernels/dataset/map.h"
+#include "kernels/dataset/program.h"
 #include "kernels/dataset/state.h"
 
 enum {
@@ -152,6 +153,20 @@ static const leat_dataset_kind map_kind = {
     .open = map_open,
 };
 LEAT_DATASET_RUN(map_kind)
+
+leat_status leat_dataset_mapped_ahead(leat_dataset *in, leat_program_fn *fn, int64_t n,
+                                      leat_dataset **out)
+{
+    if (n <= 0 && n != LEAT_AUTOTUNE) {
+        leat_program_free(fn);
+        return leat_error(INVALID_ARGUMENT, "num_parallel_calls must be greater than zero.");
+    }
+    leat_dataset *d;
+    LEAT_TRY(leat_program_over(&map_kind, "ParallelMapDataset", "map", in, fn, &d));
+    ((ahead *)d)->limit = n;
+    *out = d;
+    return NULL;
+}
 
 /* ---- MapAndBatch: a batch of what a parallel map gives ---- */
 

@@ -1,18 +1,18 @@
-/* api.c -- datasets and iterators for programs (leat/data.h). An iterator has a pool of its own,
- * because it belongs to no session. */
+/* api.c -- datasets for programs (leat/data.h). Those with functions of the program are in
+ * api_functions.c, iterators in api_iterator.c. */
 #include <stdlib.h>
 
 #include "core/alloc.h"
 #include "core/arg.h"
 #include "kernels/dataset/ahead_kinds.h"
 #include "kernels/dataset/batch.h"
+#include "kernels/dataset/cache.h"
 #include "kernels/dataset/counts.h"
 #include "kernels/dataset/files.h"
-#include "kernels/dataset/iteration.h"
-#include "kernels/dataset/map.h"
+#include "kernels/dataset/join.h"
 #include "kernels/dataset/shuffle.h"
 #include "kernels/dataset/sources.h"
-#include "kernels/dataset/state.h"
+#include "kernels/dataset/window.h"
 
 /* ---- Datasets ---- */
 
@@ -44,18 +44,55 @@ leat_status leat_dataset_from_range(int64_t start, int64_t stop, int64_t step, l
     return leat_dataset_of_range(start, stop, step, out);
 }
 
-leat_status leat_dataset_from_records(const char *const *paths, int n, const char *compression,
-                                      leat_dataset **out)
+leat_status leat_dataset_from_sparse(const leat_tensor *indices, const leat_tensor *values,
+                                     const leat_tensor *shape, leat_dataset **out)
+{
+    const leat_tensor *const all[] = {indices, values, shape};
+    LEAT_TRY(check_tensors(all, 3, __func__));
+    return leat_dataset_of_sparse(indices, values, shape, out);
+}
+
+static leat_status of_files(const char *op, const char *const *paths, int n,
+                            const char *compression, leat_file_sizes sizes, leat_dataset **out)
 {
     LEAT_CHECK_ARG(paths);
     LEAT_CHECK_ARG(compression);
     for (int i = 0; i < n; i++)
         LEAT_CHECK_ARG(paths[i]);
-    LEAT_REQUIRE(
-        !*compression || strcmp(compression, "GZIP") == 0 || strcmp(compression, "ZLIB") == 0,
-        INVALID_ARGUMENT, "The compression of records is \"\", \"GZIP\" or \"ZLIB\", not \"%s\"",
-        compression);
-    return leat_dataset_of_records(paths, n, compression, out);
+    LEAT_REQUIRE(!*compression || strcmp(compression, "GZIP") == 0 ||
+                     strcmp(compression, "ZLIB") == 0,
+                 INVALID_ARGUMENT,
+                 "The compression of files is \"\", \"GZIP\" or \"ZLIB\", not \"%s\"", compression);
+    return leat_dataset_of_files(op, paths, n, compression, sizes, out);
+}
+
+leat_status leat_dataset_from_records(const char *const *paths, int n, const char *compression,
+                                      leat_dataset **out)
+{
+    return of_files("TFRecordDataset", paths, n, compression, (leat_file_sizes){0}, out);
+}
+
+leat_status leat_dataset_from_lines(const char *const *paths, int n, const char *compression,
+                                    leat_dataset **out)
+{
+    return of_files("TextLineDataset", paths, n, compression, (leat_file_sizes){0}, out);
+}
+
+leat_status leat_dataset_from_fixed(const char *const *paths, int n, const char *compression,
+                                    int64_t header, int64_t record, int64_t footer,
+                                    leat_dataset **out)
+{
+    return of_files("FixedLengthRecordDatasetV2", paths, n, compression,
+                    (leat_file_sizes){header, record, footer}, out);
+}
+
+leat_status leat_dataset_from_variant(const leat_tensor *variant, leat_dataset **out)
+{
+    leat_dataset *d;
+    LEAT_TRY(leat_tensor_check(variant, __func__));
+    LEAT_TRY(leat_dataset_in(variant, &d));
+    *out = leat_dataset_ref(d);
+    return NULL;
 }
 
 void leat_dataset_free(leat_dataset *d)
@@ -100,7 +137,7 @@ leat_status leat_dataset_shuffle(leat_dataset *d, int64_t buffer_size, int64_t s
                                  leat_dataset **out)
 {
     LEAT_CHECK(DATASET, d);
-    return taken(d, leat_dataset_shuffled(d, buffer_size, seed, 0, true, out));
+    return taken(d, leat_dataset_shuffled(d, buffer_size, seed, 0, true, 1, out));
 }
 
 leat_status leat_dataset_prefetch(leat_dataset *d, int64_t n, leat_dataset **out)
@@ -109,172 +146,64 @@ leat_status leat_dataset_prefetch(leat_dataset *d, int64_t n, leat_dataset **out
     return taken(d, leat_dataset_prefetched(d, "prefetch", n, out));
 }
 
-/* ---- A map by a function of the program ---- */
-
-typedef struct program_map {
-    leat_dataset base;
-    leat_dataset_fn fn;
-    void *arg;
-} program_map;
-
-static leat_status check_results(const leat_dataset *d, const leat_element *e)
-{
-    for (int i = 0; i < e->n; i++) {
-        LEAT_REQUIRE(e->v[i], INVALID_ARGUMENT, "The function has not written tensor %d of %d", i,
-                     e->n);
-        LEAT_REQUIRE(e->v[i]->dtype == d->types[i], INVALID_ARGUMENT,
-                     "Tensor %d of the function is %s, not %s", i, leat_dtype_name(e->v[i]->dtype),
-                     leat_dtype_name(d->types[i]));
-    }
-    return NULL;
-}
-
-static leat_next program_map_next(leat_iterator *it, leat_pull *p)
-{
-    const program_map *m = (const program_map *)it->d;
-    if (p->why == LEAT_WHY_START)
-        return leat_pull_from(p, it->input);
-    if (p->end)
-        return LEAT_NEXT_END;
-    leat_element e = leat_element_new(it->d->n);
-    p->status = m->fn(m->arg, p->element.v, p->element.n, e.v, e.n);
-    if (!p->status)
-        p->status = check_results(it->d, &e);
-    if (!p->status)
-        return leat_pull_give(p, e);
-    leat_element_clear(&e);
-    return leat_map_failed(p, false);
-}
-
-static const leat_dataset_kind program_map_kind = {
-    .size = sizeof(program_map),
-    .iterator_size = sizeof(leat_iterator),
-    .inputs = 1,
-    .next = program_map_next,
-};
-
-static leat_status map_over(leat_dataset *in, leat_dataset_fn fn, void *arg,
-                            const leat_dtype *types, int n, leat_dataset **out)
-{
-    leat_dataset *d;
-    LEAT_CHECK_ARG(fn);
-    LEAT_CHECK_ARG(types);
-    LEAT_REQUIRE(n > 0, INVALID_ARGUMENT, "An element has at least one tensor, not %d", n);
-    LEAT_TRY(leat_dataset_over(&program_map_kind, "MapDataset", "map", &in, 1, &d));
-    ((program_map *)d)->fn = fn;
-    ((program_map *)d)->arg = arg;
-    leat_dataset_types(d, n, types, NULL);
-    *out = d;
-    return NULL;
-}
-
-leat_status leat_dataset_map(leat_dataset *d, leat_dataset_fn fn, void *arg,
-                             const leat_dtype *types, int n_out, leat_dataset **out)
+leat_status leat_dataset_shuffle_and_repeat(leat_dataset *d, int64_t buffer_size, int64_t seed,
+                                            int64_t count, leat_dataset **out)
 {
     LEAT_CHECK(DATASET, d);
-    return taken(d, map_over(d, fn, arg, types, n_out, out));
+    return taken(d, leat_dataset_shuffled(d, buffer_size, seed, 0, false, count, out));
 }
 
-/* ---- Iterators ---- */
-
-struct leat_data_iterator {
-    leat_object object;
-    leat_pool *pool;
-    leat_dataset *d;
-    pthread_mutex_t lock; /* held while an element is got: one at a time */
-    leat_iteration *in;   /* guarded by lock */
-};
-
-leat_status leat_data_iterator_open(leat_dataset *d, leat_data_iterator **out)
+leat_status leat_dataset_padded_batch(leat_dataset *d, int64_t size, const leat_shape *shapes,
+                                      const leat_tensor *const *values, bool drop_remainder,
+                                      leat_dataset **out)
 {
-    leat_iteration *in;
     LEAT_CHECK(DATASET, d);
-    int threads = leat_default_threads() - 1;
-    leat_pool *pool = leat_pool_new(threads > 0 ? threads : 1, "data");
-    leat_status s = leat_iteration_new(pool, NULL, d, &in);
-    if (s) {
-        leat_pool_free(pool);
-        return s;
-    }
-    leat_data_iterator *it = leat_new_object(leat_data_iterator, DATA_ITERATOR);
-    it->pool = pool;
-    it->d = leat_dataset_ref(d);
-    it->in = in;
-    pthread_mutex_init(&it->lock, NULL);
-    *out = it;
-    return NULL;
+    return taken(d, leat_dataset_padded(d, size, shapes, values, drop_remainder, out));
 }
 
-void leat_data_iterator_close(leat_data_iterator *it)
+leat_status leat_dataset_unbatch(leat_dataset *d, leat_dataset **out)
 {
-    if (!it || !LEAT_USABLE(DATA_ITERATOR, it))
-        return;
-    leat_iteration_unref(it->in);
-    leat_pool_free(it->pool);
-    leat_dataset_unref(it->d);
-    pthread_mutex_destroy(&it->lock);
-    leat_object_free(&it->object);
+    LEAT_CHECK(DATASET, d);
+    return taken(d, leat_dataset_unbatched(d, out));
 }
 
-static void wake(leat_pull *p)
+leat_status leat_dataset_window(leat_dataset *d, int64_t size, int64_t shift, int64_t stride,
+                                bool drop_remainder, leat_dataset **out)
 {
-    leat_event_set(p->done_arg);
+    LEAT_CHECK(DATASET, d);
+    const leat_window_sizes sizes = {size, shift, stride};
+    return taken(d, leat_dataset_windowed(d, &sizes, drop_remainder, out));
 }
 
-/* With the lock held. */
-static leat_status pull(leat_iteration *in, leat_tensor **tensors, int n)
+leat_status leat_dataset_shard(leat_dataset *d, int64_t shards, int64_t index, leat_dataset **out)
 {
-    leat_event done;
-    leat_event_init(&done);
-    leat_pull p = {.iteration = in, .done = wake, .done_arg = &done};
-    if (!leat_pull_start(&p, in->root))
-        leat_event_wait(&done, 0);
-    leat_status s = p.status;
-    if (!s && p.end)
-        s = leat_error(OUT_OF_RANGE, "End of sequence");
-    if (!s && p.element.n != n)
-        s = leat_error(INVALID_ARGUMENT, "The element has %d tensors, not %d", p.element.n, n);
-    for (int i = 0; i < n && !s; i++)
-        tensors[i] = leat_tensor_ref(p.element.v[i]);
-    leat_element_clear(&p.element);
+    LEAT_CHECK(DATASET, d);
+    return taken(d, leat_dataset_sharded(d, shards, index, out));
+}
+
+leat_status leat_dataset_cache(leat_dataset *d, const char *path, leat_dataset **out)
+{
+    LEAT_CHECK(DATASET, d);
+    return taken(d, leat_dataset_cached(d, path ? path : "", out));
+}
+
+leat_status leat_dataset_zip(leat_dataset *const *datasets, int n, leat_dataset **out)
+{
+    LEAT_CHECK_ARG(datasets);
+    LEAT_REQUIRE(n > 0, INVALID_ARGUMENT, "leat_dataset_zip: at least one dataset, not %d", n);
+    for (int i = 0; i < n; i++)
+        LEAT_CHECK(DATASET, datasets[i]);
+    leat_status s = leat_dataset_zipped(datasets, n, out);
+    for (int i = 0; i < n; i++)
+        leat_dataset_unref(datasets[i]);
     return s;
 }
 
-leat_status leat_data_iterator_next(leat_data_iterator *it, leat_tensor **tensors, int n)
+leat_status leat_dataset_concatenate(leat_dataset *d, leat_dataset *next, leat_dataset **out)
 {
-    LEAT_CHECK(DATA_ITERATOR, it);
-    LEAT_CHECK_ARG(tensors);
-    pthread_mutex_lock(&it->lock);
-    leat_status s = pull(it->in, tensors, n);
-    pthread_mutex_unlock(&it->lock);
-    return s;
-}
-
-leat_status leat_data_iterator_save(leat_data_iterator *it, void **bytes, size_t *size)
-{
-    LEAT_CHECK(DATA_ITERATOR, it);
-    leat_state_writer w = {.bytes = {.checked = true}};
-    pthread_mutex_lock(&it->lock);
-    leat_status s = leat_iteration_position(it->in, &w);
-    pthread_mutex_unlock(&it->lock);
-    if (!s) {
-        *size = w.bytes.n;
-        *bytes = leat_strbuf_take(&w.bytes);
-    }
-    leat_strbuf_release(&w.bytes);
-    return s;
-}
-
-leat_status leat_data_iterator_restore(leat_data_iterator *it, const void *bytes, size_t size)
-{
-    leat_iteration *in;
-    LEAT_CHECK(DATA_ITERATOR, it);
-    LEAT_CHECK_ARG(bytes);
-    LEAT_TRY(leat_iteration_restore(it->pool, it->d, bytes, size, &in));
-    pthread_mutex_lock(&it->lock);
-    leat_iteration *old = it->in;
-    it->in = in;
-    pthread_mutex_unlock(&it->lock);
-    leat_iteration_unref(old);
-    return NULL;
+    LEAT_CHECK(DATASET, d);
+    LEAT_CHECK(DATASET, next);
+    leat_status s = leat_dataset_concatenated((leat_dataset *const[]){d, next}, out);
+    leat_dataset_unref(next);
+    return taken(d, s);
 }

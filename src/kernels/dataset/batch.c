@@ -382,6 +382,50 @@ static const leat_dataset_kind padded_kind = {
 };
 LEAT_DATASET_RUN(padded_kind)
 
+static leat_status set_padding(leat_dataset *d, const leat_shape *shapes,
+                               const leat_tensor *const *values)
+{
+    batch *b = (batch *)d;
+    b->padded = leat_new_array(leat_shape, d->n + 1);
+    b->padding = leat_new_array(leat_tensor *, d->n + 1);
+    b->n_shapes = d->n;
+    for (int i = 0; i < d->n; i++) {
+        b->padded[i] = shapes ? shapes[i] : d->in[0]->shapes[i];
+        LEAT_REQUIRE(b->padded[i].rank >= 0 && b->padded[i].rank < LEAT_MAX_RANK, INVALID_ARGUMENT,
+                     "The padded shape of tensor %d is not known: give shapes", i);
+        if (!values || !values[i]) {
+            LEAT_TRY(leat_tensor_new(d->types[i], leat_shape(), &b->padding[i]));
+            continue;
+        }
+        LEAT_REQUIRE(values[i]->shape.rank == 0, INVALID_ARGUMENT,
+                     "All padding values must be scalars");
+        LEAT_REQUIRE(values[i]->dtype == d->types[i], INVALID_ARGUMENT,
+                     "Mismatched type between padding value %d and input dataset's component %d: "
+                     "%s vs. %s",
+                     i, i, leat_dtype_name(values[i]->dtype), leat_dtype_name(d->types[i]));
+        b->padding[i] = leat_tensor_ref(values[i]);
+    }
+    batch_shapes(d, b->padded);
+    return NULL;
+}
+
+leat_status leat_dataset_padded(leat_dataset *in, int64_t size, const leat_shape *shapes,
+                                const leat_tensor *const *values, bool drop_remainder,
+                                leat_dataset **out)
+{
+    leat_dataset *d;
+    LEAT_REQUIRE(size > 0, INVALID_ARGUMENT, "Batch size must be greater than zero.");
+    LEAT_TRY(leat_dataset_over(&padded_kind, "PaddedBatchDatasetV2", "padded_batch", &in, 1, &d));
+    ((batch *)d)->size = size;
+    ((batch *)d)->drop_remainder = drop_remainder;
+    leat_status s = set_padding(d, shapes, values);
+    if (s)
+        leat_dataset_unref(d);
+    else
+        *out = d;
+    return s;
+}
+
 /* ---- Unbatch ---- */
 
 typedef struct unbatch_iterator {
@@ -390,7 +434,7 @@ typedef struct unbatch_iterator {
     int64_t row, rows;
 } unbatch_iterator;
 
-static leat_status unbatch_make(leat_kernel *k, leat_dataset *d)
+static leat_status row_shapes(leat_dataset *d)
 {
     for (int i = 0; i < d->n; i++) {
         leat_shape *s = &d->shapes[i];
@@ -400,6 +444,11 @@ static leat_status unbatch_make(leat_kernel *k, leat_dataset *d)
             *s = leat_shape_make(s->rank - 1, s->dim + 1);
     }
     return NULL;
+}
+
+static leat_status unbatch_make(leat_kernel *k, leat_dataset *d)
+{
+    return row_shapes(d);
 }
 
 static leat_status take_whole(unbatch_iterator *u, leat_element *e)
@@ -480,6 +529,18 @@ static const leat_dataset_kind unbatch_kind = {
     .restore = unbatch_restore,
 };
 LEAT_DATASET_RUN(unbatch_kind)
+
+leat_status leat_dataset_unbatched(leat_dataset *in, leat_dataset **out)
+{
+    leat_dataset *d;
+    LEAT_TRY(leat_dataset_over(&unbatch_kind, "UnbatchDataset", "unbatch", &in, 1, &d));
+    leat_status s = row_shapes(d);
+    if (s)
+        leat_dataset_unref(d);
+    else
+        *out = d;
+    return s;
+}
 
 const leat_kernel_def leat_data_kernels_batch[] = {
     {.op = "BatchDataset", .run = batch_kind_run},

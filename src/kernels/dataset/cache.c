@@ -5,6 +5,8 @@
  * CacheDatasetV2, to the resource that is its input. A cache in a file is a bundle with
  * TensorFlow's keys. While it is written there is a lock file beside it.
  */
+#include "kernels/dataset/cache.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -384,6 +386,14 @@ static const leat_dataset_kind file_kind = {
 };
 
 /* ---- The ops ---- */
+
+leat_status leat_dataset_cached(leat_dataset *in, const char *path, leat_dataset **out)
+{
+    LEAT_TRY(
+        leat_dataset_over(*path ? &file_kind : &memory_kind, "CacheDataset", "cache", &in, 1, out));
+    ((cache *)*out)->path = leat_xstrdup(path);
+    return NULL;
+}
 
 static leat_status cache_run(leat_kernel *k)
 {

@@ -170,19 +170,24 @@ typedef struct shard {
     bool require_non_empty;
 } shard;
 
+static leat_status check_shard(const shard *s)
+{
+    LEAT_REQUIRE(s->shards > 0, INVALID_ARGUMENT,
+                 "Number of shards must be greater than zero (currently num_shards = %lld).",
+                 (long long)s->shards);
+    LEAT_REQUIRE(s->index >= 0 && s->index < s->shards, INVALID_ARGUMENT,
+                 "Index must be between 0 and %lld (currently index = %lld).",
+                 (long long)s->shards - 1, (long long)s->index);
+    return NULL;
+}
+
 static leat_status shard_make(leat_kernel *k, leat_dataset *d)
 {
     shard *s = (shard *)d;
     LEAT_TRY(leat_data_int(k, 1, "num_shards", &s->shards));
-    LEAT_REQUIRE(s->shards > 0, INVALID_ARGUMENT,
-                 "Number of shards must be greater than zero (currently num_shards = %lld).",
-                 (long long)s->shards);
     LEAT_TRY(leat_data_int(k, 2, "index", &s->index));
-    LEAT_REQUIRE(s->index >= 0 && s->index < s->shards, INVALID_ARGUMENT,
-                 "Index must be between 0 and %lld (currently index = %lld).",
-                 (long long)s->shards - 1, (long long)s->index);
     s->require_non_empty = leat_node_bool(leat_kernel_node(k), "require_non_empty");
-    return NULL;
+    return check_shard(s);
 }
 
 static int64_t shard_cardinality(const leat_dataset *d)
@@ -259,6 +264,21 @@ static const leat_dataset_kind shard_kind = {
     .restore = shard_restore,
 };
 LEAT_DATASET_RUN(shard_kind)
+
+leat_status leat_dataset_sharded(leat_dataset *in, int64_t shards, int64_t index,
+                                 leat_dataset **out)
+{
+    leat_dataset *d;
+    LEAT_TRY(leat_dataset_over(&shard_kind, "ShardDataset", "shard", &in, 1, &d));
+    ((shard *)d)->shards = shards;
+    ((shard *)d)->index = index;
+    leat_status s = check_shard((const shard *)d);
+    if (s)
+        leat_dataset_unref(d);
+    else
+        *out = d;
+    return s;
+}
 
 const leat_kernel_def leat_data_kernels_counts[] = {
     {.op = "RepeatDataset", .run = repeat_kind_run},

@@ -6,6 +6,7 @@
 #include "core/alloc.h"
 #include "core/map.h"
 #include "kernels/dataset/optional.h"
+#include "kernels/dataset/program.h"
 
 /* ---- Elements ---- */
 
@@ -64,6 +65,7 @@ static void fn_release(leat_data_fn *fn)
         leat_tensor_unref(fn->captured[i]);
     free(fn->captured);
     leat_callable_unref(fn->f);
+    leat_program_free(fn->program);
 }
 
 void leat_dataset_unref(leat_dataset *d)

@@ -49,8 +49,19 @@ void leat_elements_empty(leat_elements *l); /* keeps the memory of the list */
 void leat_elements_clear(leat_elements *l);
 
 /* ---- Functions with what they capture ---- */
+/* A function of the program. One of map, test and of is not NULL. */
+typedef struct leat_program_fn {
+    leat_dataset_fn map;
+    leat_dataset_test_fn test; /* its result is a bool scalar */
+    leat_dataset_of_fn of;     /* its result is a dataset, in a variant scalar */
+    void *arg;
+    void (*release)(void *arg); /* called when the dataset is freed; NULL: nothing */
+    int n;                      /* tensors of a result, or of an element of the dataset */
+    leat_dtype *types;          /* of these; owned */
+} leat_program_fn;
 typedef struct leat_data_fn {
-    leat_callable *f; /* a reference */
+    leat_callable *f;         /* a reference; NULL: the function is `program` */
+    leat_program_fn *program; /* owned */
     leat_tensor **captured;
     int n_captured;
 } leat_data_fn;

@@ -301,19 +301,27 @@ static leat_status lines_make(leat_kernel *k, leat_dataset *d)
     return compressed_make(k, d, LINES);
 }
 
+static leat_status check_sizes(const files *d)
+{
+    int64_t sum;
+    LEAT_REQUIRE(d->header >= 0, INVALID_ARGUMENT, "`header_bytes` must be >= 0");
+    LEAT_REQUIRE(d->record > 0, INVALID_ARGUMENT, "`record_bytes` must be > 0");
+    LEAT_REQUIRE(d->footer >= 0, INVALID_ARGUMENT, "`footer_bytes` must be >= 0");
+    LEAT_REQUIRE(leat_add_ok(d->record, d->footer, &sum) && leat_add_ok(sum, d->header, &sum),
+                 INVALID_ARGUMENT, "header, record and footer are too large");
+    return NULL;
+}
+
 static leat_status fixed_make(leat_kernel *k, leat_dataset *base)
 {
     files *d = (files *)base;
     int64_t buffer;
     d->form = FIXED;
     LEAT_TRY(read_names(k, d));
-    LEAT_TRY(not_negative(k, 1, "header_bytes", "`header_bytes` must be >= 0", &d->header));
+    LEAT_TRY(leat_data_int(k, 1, "header_bytes", &d->header));
     LEAT_TRY(leat_data_int(k, 2, "record_bytes", &d->record));
-    LEAT_REQUIRE(d->record > 0, INVALID_ARGUMENT, "`record_bytes` must be > 0");
-    LEAT_TRY(not_negative(k, 3, "footer_bytes", "`footer_bytes` must be >= 0", &d->footer));
-    int64_t sum;
-    LEAT_REQUIRE(leat_add_ok(d->record, d->footer, &sum) && leat_add_ok(sum, d->header, &sum),
-                 INVALID_ARGUMENT, "header, record and footer are too large");
+    LEAT_TRY(leat_data_int(k, 3, "footer_bytes", &d->footer));
+    LEAT_TRY(check_sizes(d));
     LEAT_TRY(
         not_negative(k, 4, "buffer_size", "`buffer_size` must be >= 0 (0 == default)", &buffer));
     if (leat_kernel_inputs(k) > 5)
@@ -332,19 +340,41 @@ LEAT_DATASET_RUN(lines_kind)
 static const leat_dataset_kind fixed_kind = {FILES_KIND, .make = fixed_make};
 LEAT_DATASET_RUN(fixed_kind)
 
-leat_status leat_dataset_of_records(const char *const *paths, int n, const char *compression,
-                                    leat_dataset **out)
+static const struct {
+    const char *op, *name;
+    const leat_dataset_kind *kind;
+    int form;
+} by_op[] = {
+    {"TFRecordDataset", "records", &records_kind, RECORDS},
+    {"TextLineDataset", "lines", &lines_kind, LINES},
+    {"FixedLengthRecordDatasetV2", "fixed", &fixed_kind, FIXED},
+};
+
+leat_status leat_dataset_of_files(const char *op, const char *const *paths, int n,
+                                  const char *compression, leat_file_sizes sizes,
+                                  leat_dataset **out)
 {
     leat_dataset *d;
-    LEAT_TRY(leat_dataset_over(&records_kind, "TFRecordDataset", "records", NULL, 0, &d));
+    int i = 0;
+    while (strcmp(by_op[i].op, op) != 0)
+        i++;
+    LEAT_TRY(leat_dataset_over(by_op[i].kind, op, by_op[i].name, NULL, 0, &d));
     files *f = (files *)d;
+    f->form = by_op[i].form;
+    f->header = sizes.header;
+    f->record = sizes.record;
+    f->footer = sizes.footer;
     f->names = leat_new_array(char *, n + 1);
     for (; f->n < n; f->n++)
         f->names[f->n] = leat_xstrdup(paths[f->n]);
     f->compression = leat_xstrdup(compression);
     leat_dataset_types(d, 1, (leat_dtype[]){LEAT_STRING}, (leat_shape[]){leat_shape()});
-    *out = d;
-    return NULL;
+    leat_status s = f->form == FIXED ? check_sizes(f) : NULL;
+    if (s)
+        leat_dataset_unref(d);
+    else
+        *out = d;
+    return s;
 }
 
 /* ---- MatchingFiles: the names of the files that fit patterns ---- */

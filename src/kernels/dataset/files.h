@@ -4,8 +4,13 @@
 
 #include "kernels/dataset/dataset.h"
 
-/* compression is "", "GZIP" or "ZLIB". */
-leat_status leat_dataset_of_records(const char *const *paths, int n, const char *compression,
-                                    leat_dataset **out) LEAT_MUST_CHECK;
+/* op is TFRecordDataset, TextLineDataset or FixedLengthRecordDatasetV2; compression is "", "GZIP"
+ * or "ZLIB". The sizes are for records of fixed length. */
+typedef struct leat_file_sizes {
+    int64_t header, record, footer;
+} leat_file_sizes;
+leat_status leat_dataset_of_files(const char *op, const char *const *paths, int n,
+                                  const char *compression, leat_file_sizes sizes,
+                                  leat_dataset **out) LEAT_MUST_CHECK;
 
 #endif

@@ -5,7 +5,9 @@
 
 #include "core/alloc.h"
 #include "kernels/dataset/ahead_kinds.h"
+#include "kernels/dataset/interleave.h"
 #include "kernels/dataset/map.h"
+#include "kernels/dataset/program.h"
 #include "kernels/dataset/pull.h"
 #include "kernels/dataset/state.h"
 
@@ -250,6 +252,15 @@ static leat_status flat_map_make(leat_kernel *k, leat_dataset *d)
     return read_function(k, d);
 }
 
+static leat_status check_cycle(const interleave *x)
+{
+    LEAT_REQUIRE(x->cycle > 0, INVALID_ARGUMENT, "`cycle_length` must be > 0");
+    LEAT_REQUIRE(x->cycle <= MOST_CYCLE, INVALID_ARGUMENT, "`cycle_length` is %lld; it may be %d",
+                 (long long)x->cycle, MOST_CYCLE);
+    LEAT_REQUIRE(x->block > 0, INVALID_ARGUMENT, "`block_length` must be > 0");
+    return NULL;
+}
+
 /* cycle_length and block_length are the inputs after the captured tensors. */
 static leat_status read_cycle(leat_kernel *k, leat_dataset *d)
 {
@@ -258,11 +269,8 @@ static leat_status read_cycle(leat_kernel *k, leat_dataset *d)
     LEAT_TRY(leat_data_int(k, at, "cycle_length", &x->cycle));
     if (x->cycle == LEAT_AUTOTUNE)
         x->cycle = leat_cpu_count();
-    LEAT_REQUIRE(x->cycle > 0, INVALID_ARGUMENT, "`cycle_length` must be > 0");
-    LEAT_REQUIRE(x->cycle <= MOST_CYCLE, INVALID_ARGUMENT, "`cycle_length` is %lld; it may be %d",
-                 (long long)x->cycle, MOST_CYCLE);
     LEAT_TRY(leat_data_int(k, at + 1, "block_length", &x->block));
-    LEAT_REQUIRE(x->block > 0, INVALID_ARGUMENT, "`block_length` must be > 0");
+    LEAT_TRY(check_cycle(x));
     return read_function(k, d);
 }
 
@@ -311,6 +319,26 @@ static const leat_dataset_kind parallel_kind = {INTERLEAVE_KIND, .make = paralle
 LEAT_DATASET_RUN(parallel_kind)
 static const leat_dataset_kind parallel2_kind = {INTERLEAVE_KIND, .make = parallel2_make};
 LEAT_DATASET_RUN(parallel2_kind)
+
+leat_status leat_dataset_interleaved(leat_dataset *in, leat_program_fn *fn, int64_t cycle,
+                                     int64_t block, bool ahead, leat_dataset **out)
+{
+    const bool flat = cycle == 1 && block == 1 && !ahead;
+    leat_dataset *d;
+    LEAT_TRY(leat_program_over(flat ? &flat_map_kind : &interleave_kind,
+                               flat ? "FlatMapDataset" : "InterleaveDataset",
+                               flat ? "flat_map" : "interleave", in, fn, &d));
+    interleave *x = (interleave *)d;
+    x->cycle = cycle == LEAT_AUTOTUNE ? leat_cpu_count() : cycle;
+    x->block = block;
+    x->ahead = ahead ? few(block) : 0;
+    leat_status s = check_cycle(x);
+    if (s)
+        leat_dataset_unref(d);
+    else
+        *out = d;
+    return s;
+}
 
 const leat_kernel_def leat_data_kernels_interleave[] = {
     {.op = "FlatMapDataset", .run = flat_map_kind_run},

@@ -1,4 +1,6 @@
 /* join.c -- datasets that join several: Zip, Concatenate, DirectedInterleave. */
+#include "kernels/dataset/join.h"
+
 #include <stdlib.h>
 
 #include "core/alloc.h"
@@ -69,7 +71,7 @@ static leat_status many_restore(leat_iterator *it, leat_state_reader *r)
 
 /* ---- Zip ---- */
 
-static leat_status zip_make(leat_kernel *k, leat_dataset *d)
+static void zip_types(leat_dataset *d)
 {
     int n = 0;
     for (int i = 0; i < d->n_in; i++)
@@ -84,6 +86,11 @@ static leat_status zip_make(leat_kernel *k, leat_dataset *d)
     leat_dataset_types(d, n, types, shapes);
     free(types);
     free(shapes);
+}
+
+static leat_status zip_make(leat_kernel *k, leat_dataset *d)
+{
+    zip_types(d);
     return NULL;
 }
 
@@ -146,6 +153,13 @@ static const leat_dataset_kind zip_kind = {
 };
 LEAT_DATASET_RUN(zip_kind)
 
+leat_status leat_dataset_zipped(leat_dataset *const *in, int n, leat_dataset **out)
+{
+    LEAT_TRY(leat_dataset_over(&zip_kind, "ZipDataset", "zip", in, n, out));
+    zip_types(*out);
+    return NULL;
+}
+
 /* ---- Concatenate ---- */
 
 static void list_types(leat_strbuf *b, const leat_dataset *d)
@@ -181,7 +195,7 @@ static leat_shape common_shape(const leat_shape *a, const leat_shape *b)
     return s;
 }
 
-static leat_status concatenate_make(leat_kernel *k, leat_dataset *d)
+static leat_status check_both(leat_dataset *d)
 {
     LEAT_TRY(same_types(
         d->in[0], d->in[1],
@@ -189,6 +203,11 @@ static leat_status concatenate_make(leat_kernel *k, leat_dataset *d)
     for (int i = 0; i < d->n; i++)
         d->shapes[i] = common_shape(&d->in[0]->shapes[i], &d->in[1]->shapes[i]);
     return NULL;
+}
+
+static leat_status concatenate_make(leat_kernel *k, leat_dataset *d)
+{
+    return check_both(d);
 }
 
 static int64_t concatenate_cardinality(const leat_dataset *d)
@@ -224,6 +243,18 @@ static const leat_dataset_kind concatenate_kind = {
     .next = concatenate_next,
 };
 LEAT_DATASET_RUN(concatenate_kind)
+
+leat_status leat_dataset_concatenated(leat_dataset *const in[2], leat_dataset **out)
+{
+    leat_dataset *d;
+    LEAT_TRY(leat_dataset_over(&concatenate_kind, "ConcatenateDataset", "concatenate", in, 2, &d));
+    leat_status s = check_both(d);
+    if (s)
+        leat_dataset_unref(d);
+    else
+        *out = d;
+    return s;
+}
 
 /* ---- DirectedInterleave: elements of input 0 say which of the others gives the next one ---- */
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/alloc.h"
+#include "kernels/dataset/program.h"
 #include "kernels/dataset/pull.h"
 #include "kernels/dataset/state.h"
 
@@ -91,6 +92,11 @@ static const leat_dataset_kind map_kind = {
 };
 LEAT_DATASET_RUN(map_kind)
 
+leat_status leat_dataset_mapped(leat_dataset *in, leat_program_fn *fn, leat_dataset **out)
+{
+    return leat_program_over(&map_kind, "MapDataset", "map", in, fn, out);
+}
+
 /* ---- Filter, TakeWhile: the function says whether an element is given ---- */
 
 static leat_status predicate_make(leat_kernel *k, leat_dataset *d)
@@ -153,6 +159,11 @@ static leat_next while_next(leat_iterator *it, leat_pull *p)
     .close = mapper_close
 static const leat_dataset_kind filter_kind = {PREDICATE_KIND, .next = filter_next};
 LEAT_DATASET_RUN(filter_kind)
+leat_status leat_dataset_filtered(leat_dataset *in, leat_program_fn *fn, leat_dataset **out)
+{
+    return leat_program_over(&filter_kind, "FilterDataset", "filter", in, fn, out);
+}
+
 static const leat_dataset_kind while_kind = {PREDICATE_KIND, .next = while_next};
 LEAT_DATASET_RUN(while_kind)
 

@@ -6,6 +6,7 @@
 
 #include "core/alloc.h"
 #include "kernels/dataset/iteration.h"
+#include "kernels/dataset/program.h"
 
 static __thread bool may_block; /* This thread was made for jobs that may block. */
 
@@ -34,6 +35,13 @@ void leat_data_call_start(leat_iteration *in, const leat_data_fn *fn, const leat
                           leat_callable_fn done, void *arg)
 {
     enum { FEW = 16 };
+    if (fn->program) {
+        leat_element result = {0};
+        leat_status s = leat_program_call(fn->program, element, &result);
+        done(arg, s, result.v, result.n);
+        free(result.v);
+        return;
+    }
     int n_element = element ? element->n : 0, n = n_element + fn->n_captured;
     leat_tensor *few[FEW] = {NULL}, **args = n <= FEW ? few : leat_new_array(leat_tensor *, n);
     for (int i = 0; i < n; i++)

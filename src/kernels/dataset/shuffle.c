@@ -350,13 +350,17 @@ static const leat_dataset_kind shuffle_kind = {
 LEAT_DATASET_RUN(shuffle_kind)
 
 leat_status leat_dataset_shuffled(leat_dataset *in, int64_t buffer_size, int64_t seed,
-                                  int64_t seed2, bool reshuffle, leat_dataset **out)
+                                  int64_t seed2, bool reshuffle, int64_t count, leat_dataset **out)
 {
     leat_dataset *d;
-    LEAT_TRY(leat_dataset_over(&shuffle_kind, "ShuffleDataset", "shuffle", &in, 1, &d));
+    LEAT_REQUIRE(count > 0 || count == -1, INVALID_ARGUMENT,
+                 "count must be greater than zero or equal to -1.");
+    LEAT_TRY(leat_dataset_over(&shuffle_kind,
+                               count == 1 ? "ShuffleDataset" : "ShuffleAndRepeatDataset", "shuffle",
+                               &in, 1, &d));
     shuffle *x = (shuffle *)d;
     x->size = buffer_size;
-    x->count = 1;
+    x->count = count;
     x->seed = seed;
     x->seed2 = seed2;
     x->reshuffles = reshuffle;

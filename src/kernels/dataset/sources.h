@@ -20,5 +20,8 @@ leat_status leat_dataset_of_tensors(const leat_tensor *const *t, int n, bool row
                                     leat_dataset **out) LEAT_MUST_CHECK;
 leat_status leat_dataset_of_range(int64_t start, int64_t stop, int64_t step,
                                   leat_dataset **out) LEAT_MUST_CHECK;
+/* The rows of a sparse tensor (sparse.c). */
+leat_status leat_dataset_of_sparse(const leat_tensor *indices, const leat_tensor *values,
+                                   const leat_tensor *shape, leat_dataset **out) LEAT_MUST_CHECK;
 
 #endif

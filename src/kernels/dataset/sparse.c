@@ -6,6 +6,7 @@
 #include "core/element.h"
 #include "kernels/dataset/pull.h"
 #include "kernels/dataset/serialize_sparse.h"
+#include "kernels/dataset/sources.h"
 #include "kernels/dataset/state.h"
 
 /* A sparse tensor of n values with indices of this rank; all but the values is int64. */
@@ -49,11 +50,10 @@ typedef struct slicer {
     int64_t at;  /* the first value of that row or a later one */
 } slicer;
 
-static leat_status slices_make(leat_kernel *k, leat_dataset *base)
+static leat_status set_slices(leat_dataset *base, const leat_tensor *indices,
+                              const leat_tensor *values, const leat_tensor *shape)
 {
     slices *d = (slices *)base;
-    const leat_tensor *indices = leat_kernel_in(k, 0), *values = leat_kernel_in(k, 1),
-                      *shape = leat_kernel_in(k, 2);
     LEAT_REQUIRE(indices->shape.rank == 2, INVALID_ARGUMENT,
                  "Input indices must be a matrix. Got: %s", leat_shape_show(&indices->shape).s);
     LEAT_REQUIRE(values->shape.rank == 1, INVALID_ARGUMENT,
@@ -86,6 +86,11 @@ static leat_status slices_make(leat_kernel *k, leat_dataset *base)
     d->shape = leat_tensor_ref(shape);
     sparse_types(base, values->dtype, rank - 1);
     return NULL;
+}
+
+static leat_status slices_make(leat_kernel *k, leat_dataset *d)
+{
+    return set_slices(d, leat_kernel_in(k, 0), leat_kernel_in(k, 1), leat_kernel_in(k, 2));
 }
 
 static void slices_release(leat_dataset *base)
@@ -161,6 +166,23 @@ static const leat_dataset_kind slices_kind = {
     .restore = slices_restore,
 };
 LEAT_DATASET_RUN(slices_kind)
+
+leat_status leat_dataset_of_sparse(const leat_tensor *indices, const leat_tensor *values,
+                                   const leat_tensor *shape, leat_dataset **out)
+{
+    leat_dataset *d;
+    LEAT_REQUIRE(indices->dtype == LEAT_INT64 && shape->dtype == LEAT_INT64, INVALID_ARGUMENT,
+                 "The indices and the shape of a sparse tensor are int64, not %s and %s",
+                 leat_dtype_name(indices->dtype), leat_dtype_name(shape->dtype));
+    LEAT_TRY(
+        leat_dataset_over(&slices_kind, "SparseTensorSliceDataset", "sparse_slices", NULL, 0, &d));
+    leat_status s = set_slices(d, indices, values, shape);
+    if (s)
+        leat_dataset_unref(d);
+    else
+        *out = d;
+    return s;
+}
 
 /* ---- DenseToSparseBatch ---- */
 

@@ -97,15 +97,20 @@ typedef struct windower {
     bool input_over;
 } windower;
 
+static leat_status check_sizes(const window *w)
+{
+    LEAT_REQUIRE(w->size > 0, INVALID_ARGUMENT, "Window size must be greater than zero.");
+    LEAT_REQUIRE(w->shift > 0, INVALID_ARGUMENT, "Window shift must be greater than zero.");
+    return NULL;
+}
+
 static leat_status read_sizes(leat_kernel *k, window *w, const char *size, const char *shift,
                               const char *stride)
 {
     LEAT_TRY(leat_data_int(k, 1, size, &w->size));
-    LEAT_REQUIRE(w->size > 0, INVALID_ARGUMENT, "Window size must be greater than zero.");
     LEAT_TRY(leat_data_int(k, 2, shift, &w->shift));
-    LEAT_REQUIRE(w->shift > 0, INVALID_ARGUMENT, "Window shift must be greater than zero.");
     LEAT_TRY(leat_data_int(k, 3, stride, &w->stride));
-    return NULL;
+    return check_sizes(w);
 }
 
 /* How many elements of the input a window covers. */
@@ -117,17 +122,23 @@ static int64_t target(const window *w)
     return n;
 }
 
-static leat_status window_make(leat_kernel *k, leat_dataset *d)
+static leat_status check_window(leat_dataset *d)
 {
-    window *w = (window *)d;
-    LEAT_TRY(read_sizes(k, w, "size", "shift", "stride"));
+    const window *w = (const window *)d;
     LEAT_REQUIRE(w->stride > 0, INVALID_ARGUMENT, "Window stride must be greater than zero.");
-    LEAT_TRY(leat_data_bool(k, 4, "drop_remainder", &w->drop_remainder));
     for (int i = 0; i < d->n; i++) {
         d->types[i] = LEAT_VARIANT;
         d->shapes[i] = leat_shape();
     }
     return NULL;
+}
+
+static leat_status window_make(leat_kernel *k, leat_dataset *d)
+{
+    window *w = (window *)d;
+    LEAT_TRY(read_sizes(k, w, "size", "shift", "stride"));
+    LEAT_TRY(leat_data_bool(k, 4, "drop_remainder", &w->drop_remainder));
+    return check_window(d);
 }
 
 static int64_t window_cardinality(const leat_dataset *d)
@@ -248,6 +259,26 @@ static const leat_dataset_kind window_kind = {
     .next = window_next,
 };
 LEAT_DATASET_RUN(window_kind)
+
+leat_status leat_dataset_windowed(leat_dataset *in, const leat_window_sizes *sizes,
+                                  bool drop_remainder, leat_dataset **out)
+{
+    leat_dataset *d;
+    LEAT_TRY(leat_dataset_over(&window_kind, "WindowDataset", "window", &in, 1, &d));
+    window *w = (window *)d;
+    w->size = sizes->size;
+    w->shift = sizes->shift;
+    w->stride = sizes->stride;
+    w->drop_remainder = drop_remainder;
+    leat_status s = check_sizes(w);
+    if (!s)
+        s = check_window(d);
+    if (s)
+        leat_dataset_unref(d);
+    else
+        *out = d;
+    return s;
+}
 
 /* ---- SlidingWindow ---- */
 

@@ -1,5 +1,5 @@
 /* library.c -- see library.h. */
-#include "cluster/library.h"
+#include "core/library.h"
 
 #include <dlfcn.h>
 #include <stdint.h>

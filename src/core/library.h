@@ -1,7 +1,7 @@
 /* library.h -- loads a shared library when its functions are first needed, so that programs that
  * never call them run where the library is not installed. */
-#ifndef LEAT_CLUSTER_LIBRARY_H
-#define LEAT_CLUSTER_LIBRARY_H
+#ifndef LEAT_CORE_LIBRARY_H
+#define LEAT_CORE_LIBRARY_H
 
 #include <leat/status.h>
 #include <stddef.h>
