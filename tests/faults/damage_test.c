@@ -1,7 +1,7 @@
 /* damage_test.c -- files that were damaged: of each kind one is cut at every byte, has single bits
  * changed, or is replaced by a file of another kind. Reading it ends with an error that names the
- * file, and its offset where the format has records; if the format has no checksums, reading may
- * succeed. What is before the damage is read. */
+ * file, or the prefix or directory that it belongs to; if the format has no checksums, reading may
+ * succeed. */
 #define _GNU_SOURCE
 #include <leat/leat.h>
 #include <zlib.h>
