@@ -93,6 +93,12 @@ int64_t leat_file_size(const leat_file *f)
     return f->size;
 }
 
+int64_t leat_file_measure(const leat_file *f)
+{
+    struct stat st;
+    return fstat(f->fd, &st) == 0 ? st.st_size : f->size;
+}
+
 const char *leat_file_path(const leat_file *f)
 {
     return f->path;

@@ -23,7 +23,9 @@ leat_status leat_file_read(const char *path, char **bytes, size_t *n) LEAT_MUST_
 typedef struct leat_file leat_file; /* open for reading; may be used by several threads */
 leat_status leat_file_open(const char *path, leat_file **out) LEAT_MUST_CHECK;
 void leat_file_close(leat_file *f); /* of NULL does nothing */
-int64_t leat_file_size(const leat_file *f);
+int64_t leat_file_size(const leat_file *f); /* when it was opened */
+/* The same now. */
+int64_t leat_file_measure(const leat_file *f);
 const char *leat_file_path(const leat_file *f);
 /* Reads n bytes at offset; DATA_LOSS if there are fewer. */
 leat_status leat_file_read_at(leat_file *f, void *bytes, size_t n, int64_t offset) LEAT_MUST_CHECK;

@@ -27,6 +27,8 @@ struct leat_stream {
 /* Reads stored bytes into the buffer; *n_out is 0 at the end. */
 static leat_status fill(leat_stream *s, size_t *n_out)
 {
+    if (s->at >= s->size && s->file) /* The file may have grown since it was opened. */
+        s->size = leat_file_measure(s->file);
     int64_t n = s->size - s->at < BUFFER ? s->size - s->at : BUFFER;
     *n_out = 0;
     if (n <= 0)

@@ -1,10 +1,12 @@
 /* damage_test.c -- files that were damaged: of each kind one is cut at every byte, has single bits
  * changed, or is replaced by a file of another kind. Reading it ends with an error that names the
- * file, and its offset where the format has records; if the format has no checksums, reading may
- * succeed. What is before the damage is read. */
+ * file, or the prefix or directory that it belongs to; if the format has no checksums, reading may
+ * succeed. */
+#define _GNU_SOURCE
 #include <leat/leat.h>
 #include <zlib.h>
 
+#include "cli/command.h"
 #include "io/files.h"
 
 /* ---- The files ---- */
@@ -314,8 +316,39 @@ static void missing(void)
     damage(missing_one);
 }
 
+/* What a user sees of a file that is cut in the middle: `leat show` names it and fails. */
+static void shown(void)
+{
+    static const char *const files[] = {"damage.pb", "damage.tfrecord", "damage.events",
+                                        "damage.ckpt.index", "damage_model/saved_model.pb"};
+    make_all();
+    leat_graph *g = leat_graph_new();
+    void *bytes;
+    size_t size;
+    leat_relu(leat_placeholder(g, LEAT_FLOAT, leat_shape(-1, 784)));
+    CHECK_OK(leat_graph_to_binary(g, &bytes, &size));
+    CHECK_OK(leat_file_write(here("damage.pb"), bytes, size));
+    leat_graph_free(g);
+    free(bytes);
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+        char path[512], dir[512], *whole;
+        size_t n;
+        snprintf(path, sizeof(path), "%s", here(files[i]));
+        snprintf(dir, sizeof(dir), "%s", strstr(path, "_model/") ? here("damage_model") : path);
+        CHECK_OK(leat_file_read(path, &whole, &n));
+        for (int cut = 0; cut < 2; cut++) {
+            put(path, whole, cut ? n / 2 : n);
+            command c = command_start("%s/leat show %s", LEAT_BINARY_DIR, dir);
+            CHECK_INT(command_end(c), cut);
+            CHECK(!cut || strstr(output, dir) != NULL);
+        }
+        put(path, whole, n);
+        free(whole);
+    }
+}
+
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"cut", cut}, {"flipped", flipped}, {"swapped", swapped},
-               {"missing", missing});
+               {"missing", missing}, {"shown", shown});
 }

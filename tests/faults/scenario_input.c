@@ -1,4 +1,5 @@
-/* scenario_input.c -- Examples in a file of records, read by a reader and parsed; a whole file. */
+/* scenario_input.c -- Examples in a file of records, read by a reader and parsed; a whole file; a
+ * dataset over such a file. */
 #include "faults/scenarios.h"
 
 #include <stdlib.h>
@@ -83,5 +84,53 @@ leat_status scenario_input(const char *dir)
     THEN(e, read_file(s, leat_output(parsed, 3)));
     leat_session_close(s);
     leat_graph_free(g);
+    return e;
+}
+
+/* Goes through a dataset, saves its position on the way, and goes on from there. */
+static leat_status read_dataset(leat_data_iterator *it)
+{
+    void *position = NULL;
+    size_t size = 0;
+    leat_tensor *t = NULL;
+    LEAT_TRY(leat_data_iterator_next(it, &t, 1));
+    EXPECT(leat_tensor_count(t) == 2);
+    leat_tensor_unref(t);
+    LEAT_TRY(leat_data_iterator_save(it, &position, &size));
+    leat_status s = leat_data_iterator_next(it, &t, 1);
+    if (!s) {
+        EXPECT(leat_tensor_count(t) == 1);
+        leat_tensor_unref(t);
+        s = leat_data_iterator_restore(it, position, size);
+    }
+    free(position);
+    LEAT_TRY(s);
+    LEAT_TRY(leat_data_iterator_next(it, &t, 1));
+    EXPECT(leat_tensor_count(t) == 1);
+    leat_tensor_unref(t);
+    s = leat_data_iterator_next(it, &t, 1);
+    if (leat_status_code(s) != LEAT_OUT_OF_RANGE)
+        return s;
+    leat_status_free(s);
+    return NULL;
+}
+
+leat_status scenario_dataset(const char *dir)
+{
+    const char *path = scenario_path(dir, "examples");
+    leat_dataset *d = NULL;
+    leat_data_iterator *it = NULL;
+    leat_status e = write_file(path);
+    THEN(e, leat_dataset_from_records(&path, 1, "GZIP", &d));
+    if (!e && (e = leat_dataset_shuffle(d, 10, 1, &d)))
+        d = NULL; /* taken */
+    if (!e && (e = leat_dataset_batch(d, 2, false, &d)))
+        d = NULL;
+    if (!e && (e = leat_dataset_prefetch(d, 1, &d)))
+        d = NULL;
+    THEN(e, leat_data_iterator_open(d, &it));
+    THEN(e, read_dataset(it));
+    leat_data_iterator_close(it);
+    leat_dataset_free(d);
     return e;
 }

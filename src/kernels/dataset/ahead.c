@@ -182,18 +182,24 @@ static void free_slots(slot *s)
 
 static void work_job(void *arg);
 
-static void submit(leat_ahead *a)
+/* There is to be a job: the caller calls submit when it has released the lock, because a pool that
+ * has no thread runs the job at once. */
+static bool new_job(leat_ahead *a)
 {
     a->job = true;
     hold(a);
+    return true;
+}
+
+static void submit(leat_ahead *a)
+{
     leat_pool_submit(a->in->pool, work_job, a);
 }
 
 /* Results beyond the limit are replaced when half of them were given, many at once. */
-static void kick(leat_ahead *a)
+static bool kick(leat_ahead *a)
 {
-    if (!a->job && wanted(a) && (a->n < a->o.limit || small(a, 2 * a->n)))
-        submit(a);
+    return !a->job && wanted(a) && (a->n < a->o.limit || small(a, 2 * a->n)) && new_job(a);
 }
 
 static void tell_idle(leat_ahead *a)
@@ -250,11 +256,13 @@ static void end_chunk(chunk *c)
     pthread_mutex_lock(&a->lock);
     tune(a, c);
     a->callers--;
-    kick(a);
+    const bool more = kick(a);
     leat_pull *w = take_waiter(a);
     tell_idle(a);
     pthread_mutex_unlock(&a->lock);
     free(c);
+    if (more)
+        submit(a);
     drop(a);
     if (w)
         leat_pull_resume(w);
@@ -344,10 +352,11 @@ static void leave(leat_ahead *a, bool more)
     chunk *c = take_chunk(a);
     leat_pull *w = take_waiter(a);
     a->job = false;
-    if (c ? wanted(a) : more)
-        submit(a);
+    const bool again = (c ? wanted(a) : more) && new_job(a);
     tell_idle(a);
     pthread_mutex_unlock(&a->lock);
+    if (again)
+        submit(a);
     if (!c) {
         drop(a);
         if (w)
@@ -435,8 +444,10 @@ leat_ahead *leat_ahead_new(leat_iteration *in, leat_dataset *d, leat_iterator *i
 void leat_ahead_start(leat_ahead *a)
 {
     pthread_mutex_lock(&a->lock);
-    kick(a);
+    const bool more = kick(a);
     pthread_mutex_unlock(&a->lock);
+    if (more)
+        submit(a);
 }
 
 void leat_ahead_close(leat_ahead *a)
@@ -453,7 +464,11 @@ leat_next leat_ahead_next(leat_ahead *a, leat_pull *p)
 {
     slot *before;
     pthread_mutex_lock(&a->lock);
-    kick(a);
+    if (kick(a)) {
+        pthread_mutex_unlock(&a->lock);
+        submit(a);
+        pthread_mutex_lock(&a->lock);
+    }
     slot *s = ready(a, &before);
     if (!s && over(a)) {
         bool ended = a->ended;
@@ -473,8 +488,10 @@ leat_next leat_ahead_next(leat_ahead *a, leat_pull *p)
     bool end = s->end;
     s->status = NULL;
     remove_slot(a, s, before);
-    kick(a);
+    const bool more = kick(a);
     pthread_mutex_unlock(&a->lock);
+    if (more)
+        submit(a);
     if (status)
         return leat_pull_fail(p, status);
     return end ? LEAT_NEXT_END : leat_pull_give(p, e);
