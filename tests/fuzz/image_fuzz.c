@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 1 << 20 }; /* bytes of an image: larger ones are slow and no different */
+enum { MOST = 1 << 16 }; /* bytes of an image: larger ones are slow and no different */
 
 typedef struct memory {
     leat_image_info size;

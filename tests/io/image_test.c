@@ -193,6 +193,11 @@ static void bombs(void)
         if (bytes[i] == 0xff && bytes[i + 1] == 0xc0) /* 60,000 x 60,000 */
             memcpy(bytes + i + 5, "\xea\x60\xea\x60", 4);
     CHECK_ERROR(leat_jpeg_decode(bytes, n, &o, &to), INVALID_ARGUMENT, "is too large");
+    for (size_t i = 0; i + 9 < n; i++)
+        if (bytes[i] == 0xff && bytes[i + 1] == 0xc0) /* 10,000 x 10,000 */
+            memcpy(bytes + i + 5, "\x27\x10\x27\x10", 4);
+    CHECK_ERROR(leat_jpeg_decode(bytes, n, &o, &to), INVALID_ARGUMENT,
+                "too few bytes for an image of 10000 x 10000 pixels");
     free(bytes);
     CHECK_OK(leat_image_encode_png(x, 9, (void **)&bytes, &n));
     /* 20,000 x 20,000 pixels: the CRC is checked first, so it is right. */
