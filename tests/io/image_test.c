@@ -233,6 +233,9 @@ static void refused(void)
     CHECK_ERROR(leat_image_encode_png(small, 1, &bytes, &n), INVALID_ARGUMENT, "0 x 3 pixels");
     const leat_picture large = {1 << 20, 1 << 20, 4, 16, ""};
     CHECK_ERROR(leat_png_encode(&large, -1, &bytes, &n), INVALID_ARGUMENT, "too large");
+    static const uint8_t row[1000001];
+    const leat_picture wide = {1, sizeof(row), 1, 8, row}; /* libpng's limit is 1,000,000 */
+    CHECK_ERROR(leat_png_encode(&wide, -1, &bytes, &n), INTERNAL, "PNG encoding failed: ");
     leat_tensor *y = NULL;
     CHECK_ERROR(leat_image_decode(a_gif, sizeof(a_gif), 0, LEAT_UINT16, &y), INVALID_ARGUMENT,
                 "GIF does not support uint16 output");
