@@ -37,6 +37,7 @@ bench: all ## measure Leat against TensorFlow, PyTorch and MXNet, into docs/benc
 	@scripts/deps iproute2 || echo 'without iproute2: no rows between machines'
 	@bench/run $(BUILD) $(BENCH_FLAGS)
 	@bench/input $(BUILD) $(BENCH_FLAGS)
+	@bench/images $(BUILD) $(BENCH_FLAGS)
 	@bench/cluster $(BUILD) $(BENCH_FLAGS)
 	@bench/machines $(BUILD) $(BENCH_FLAGS)
 

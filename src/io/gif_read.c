@@ -13,8 +13,8 @@
 
 enum {
     CHECK_ROWS = 64,
-    PIXELS_MOST = 1 << 30,   /* of all frames, exclusive */
-    PER_BYTE_MOST = 8 << 12, /* pixels of a byte: codes of one bit, of 4096 pixels each */
+    PIXELS_MOST = 1 << 30, /* of all frames, exclusive */
+    PER_BYTE_MOST = 2731,  /* pixels: 12 bits are a code for at most 4096 of them */
 };
 
 typedef struct reader {

@@ -13,6 +13,9 @@ enum {
     SCANS_MOST = 500,       /* of a progressive image; each may cost the time of an image */
     REREADS_MOST = 1 << 12, /* more often no unit of an image can begin anew */
     SAMPLES_MOST = 1 << 29, /* as in TensorFlow */
+    /* Of a byte. A block has at least one bit in a file that is whole; files of which most is
+     * missing are decoded, too, but get no memory that is out of all proportion. */
+    BLOCKS_MOST = 64,
 };
 
 typedef struct reader {
@@ -212,6 +215,15 @@ static leat_status bad(reader *r)
 }
 
 /* ---- Decoding ---- */
+/* Blocks of 8 x 8 samples, of all components. */
+static int64_t blocks_of(const reader *r)
+{
+    int64_t n = 0;
+    for (int i = 0; i < r->c.num_components; i++)
+        n += (int64_t)r->c.comp_info[i].width_in_blocks * r->c.comp_info[i].height_in_blocks;
+    return n;
+}
+
 static leat_status check_size(reader *r)
 {
     const leat_jpeg_options *o = r->o;
@@ -224,6 +236,10 @@ static leat_status check_size(reader *r)
                  "Invalid JPEG data or crop window, data size %zu: an image of %lld x %lld pixels "
                  "is too large",
                  r->n, (long long)r->height, (long long)r->width);
+    LEAT_REQUIRE(r->c.arith_code || blocks_of(r) / BLOCKS_MOST <= (int64_t)r->n, INVALID_ARGUMENT,
+                 "Invalid JPEG data or crop window, data size %zu: too few bytes for an image of "
+                 "%u x %u pixels",
+                 r->n, r->c.image_height, r->c.image_width);
     if (!o->crop)
         return NULL;
     LEAT_REQUIRE(o->crop_height > 0 && o->crop_width > 0 && o->crop_y >= 0 && o->crop_x >= 0 &&

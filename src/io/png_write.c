@@ -1,6 +1,7 @@
 /* png_write.c -- encodes PNG files by libpng. libpng's errors jump: see png_read.c. */
 #include <png.h>
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <zlib.h>
 
@@ -15,13 +16,14 @@ typedef struct writer {
     png_structp png;
     png_infop info;
     jmp_buf jump;
+    char why[120]; /* libpng's words */
     leat_strbuf out;
 } writer;
 
 static void failed(png_structp png, png_const_charp why)
 {
     writer *w = png_get_error_ptr(png);
-    (void)why;
+    snprintf(w->why, sizeof(w->why), "%s", why);
     longjmp(w->jump, 1);
 }
 
@@ -70,7 +72,7 @@ static leat_status encode(writer *w)
     LEAT_REQUIRE(w->info, RESOURCE_EXHAUSTED, "No memory to encode a PNG image");
     if (setjmp(w->jump)) {
         LEAT_TRY(leat_strbuf_check(&w->out));
-        return leat_error(INTERNAL, "PNG encoding failed");
+        return leat_error(INTERNAL, "PNG encoding failed: %s", w->why);
     }
     write_image(w);
     return NULL;

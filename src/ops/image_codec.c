@@ -1,6 +1,6 @@
 /* image_codec.c -- images from the bytes of files and the reverse: DecodePng, DecodeJpeg,
- * DecodeAndCropJpeg, DecodeGif, DecodeBmp; EncodePng, EncodeJpeg, EncodeJpegVariableQuality; and
- * ExtractJpegShape. */
+ * DecodeAndCropJpeg, DecodeGif, DecodeBmp, DecodeImage; EncodePng, EncodeJpeg,
+ * EncodeJpegVariableQuality; and ExtractJpegShape. */
 #include "ops/infer_util.h"
 
 static leat_status contents_rank(leat_infer *c)
@@ -43,6 +43,14 @@ static leat_status decode_gif_shape(leat_infer *c)
     LEAT_TRY(contents_rank(c));
     leat_infer_out(c, 0, leat_shape(-1, -1, -1, 3));
     return NULL;
+}
+
+static leat_status decode_any_shape(leat_infer *c)
+{
+    LEAT_TRY(contents_rank(c));
+    if (!leat_node_bool(leat_infer_node(c), "expand_animations"))
+        return image_out(c, -1, -1);
+    return leat_shape_any(c);
 }
 
 static leat_status encode_shape(leat_infer *c)
@@ -93,6 +101,13 @@ const leat_op_def leat_ops_image_codec[] = {
      .outputs = "image: uint8",
      .attrs = "channels: int = 0",
      .shape = decode_shape,
+     .grad = leat_grad_none},
+    {.name = "DecodeImage", /* of TensorFlow 2 */
+     .inputs = "contents: string",
+     .outputs = "image: dtype",
+     .attrs = "channels: int = 0; dtype: {uint8, uint16, float} = DT_UINT8; "
+              "expand_animations: bool = true",
+     .shape = decode_any_shape,
      .grad = leat_grad_none},
     {.name = "EncodePng",
      .inputs = "image: T",

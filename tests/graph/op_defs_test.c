@@ -244,7 +244,7 @@ static void compare(const leat_op_info *op, char *line)
 /* Ops that TensorFlow 2 added, and that its clients use where those of 1.15 used others. */
 static bool is_later(const char *name)
 {
-    static const char *const later[] = {"ParseExampleV2"};
+    static const char *const later[] = {"DecodeImage", "ParseExampleV2"};
     for (size_t i = 0; i < sizeof(later) / sizeof(*later); i++)
         if (strcmp(name, later[i]) == 0)
             return true;

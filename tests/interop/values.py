@@ -226,3 +226,28 @@ def media_summaries(c):
                          s.run(pixels, {decoded: a.image.encoded_image_string}))
                     b.image.encoded_image_string = a.image.encoded_image_string
             assert w == g, (w, g)
+
+
+@case()
+def images(c):
+    """What each side encodes the other decodes, to the same pixels; decode_image takes every format."""
+    r = np.random.RandomState(2)
+    photo = np.clip(r.randint(0, 30, [60, 80, 3]) + 90 * (1 + np.sin(np.mgrid[:60, :80].sum(0) / 9.0))[..., None], 0, 255)
+    photo = photo.astype(np.uint8)
+    files = [tf.image.encode_png(photo), tf.image.encode_png((photo * 200.0).astype(np.uint16)), tf.image.encode_jpeg(photo),
+             tf.image.encode_jpeg(photo[..., :1]), tf.image.encode_jpeg(photo, quality=40, progressive=True)]
+    contents = tf.placeholder(tf.string, [])
+    decoded = [tf.image.decode_image(contents), tf.image.decode_image(contents, channels=3, dtype=tf.float32),
+               tf.image.is_jpeg(contents)]
+    jpeg = [tf.image.extract_jpeg_shape(contents), tf.image.decode_and_crop_jpeg(contents, [3, 5, 20, 31])]
+    bmp = b"BM" + np.array([70, 0, 54, 40, 2, 2], "<u4").tobytes() + np.array([1, 24], "<u2").tobytes() + b"\0" * 24 + bytes(range(16))
+    gif = (b"GIF89a\2\0\2\0\x81\0\0\1\2\3\x0a\x14\x1e\x28\x32\x3c\x46\x50\x5a,\0\0\0\0\2\0\2\0\0\2\3\x8c\x38\x14\0;")
+    with tf.Session() as here, c.session() as there:
+        ours, theirs = there.run(files), here.run(files)
+        for i, file in enumerate(ours + theirs + [bmp, gif]):
+            for w, g in zip(here.run(decoded, {contents: file}), there.run(decoded, {contents: file})):
+                same(g, w)
+            if file[:2] == b"\xff\xd8":
+                for w, g in zip(here.run(jpeg, {contents: file}), there.run(jpeg, {contents: file})):
+                    same(g, w)
+        raises(tf.errors.InvalidArgumentError, lambda: there.run(decoded[0], {contents: theirs[0][:-20]}))

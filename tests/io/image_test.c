@@ -193,6 +193,11 @@ static void bombs(void)
         if (bytes[i] == 0xff && bytes[i + 1] == 0xc0) /* 60,000 x 60,000 */
             memcpy(bytes + i + 5, "\xea\x60\xea\x60", 4);
     CHECK_ERROR(leat_jpeg_decode(bytes, n, &o, &to), INVALID_ARGUMENT, "is too large");
+    for (size_t i = 0; i + 9 < n; i++)
+        if (bytes[i] == 0xff && bytes[i + 1] == 0xc0) /* 10,000 x 10,000 */
+            memcpy(bytes + i + 5, "\x27\x10\x27\x10", 4);
+    CHECK_ERROR(leat_jpeg_decode(bytes, n, &o, &to), INVALID_ARGUMENT,
+                "too few bytes for an image of 10000 x 10000 pixels");
     free(bytes);
     CHECK_OK(leat_image_encode_png(x, 9, (void **)&bytes, &n));
     /* 20,000 x 20,000 pixels: the CRC is checked first, so it is right. */
@@ -228,6 +233,9 @@ static void refused(void)
     CHECK_ERROR(leat_image_encode_png(small, 1, &bytes, &n), INVALID_ARGUMENT, "0 x 3 pixels");
     const leat_picture large = {1 << 20, 1 << 20, 4, 16, ""};
     CHECK_ERROR(leat_png_encode(&large, -1, &bytes, &n), INVALID_ARGUMENT, "too large");
+    static const uint8_t row[1000001];
+    const leat_picture wide = {1, sizeof(row), 1, 8, row}; /* libpng's limit is 1,000,000 */
+    CHECK_ERROR(leat_png_encode(&wide, -1, &bytes, &n), INTERNAL, "PNG encoding failed: ");
     leat_tensor *y = NULL;
     CHECK_ERROR(leat_image_decode(a_gif, sizeof(a_gif), 0, LEAT_UINT16, &y), INVALID_ARGUMENT,
                 "GIF does not support uint16 output");
@@ -277,6 +285,41 @@ static void recovered(void)
     leat_tensor_unref(x);
 }
 
+/* A window has the pixels of the whole image, with and without smooth chroma, at each scale. */
+static void crops(void)
+{
+    static uint8_t all[H * W * 3], part[H * W * 3];
+    const leat_image_sink to_all = {.alloc = into, .arg = all},
+                          to_part = {.alloc = into, .arg = part};
+    leat_tensor *x = picture(LEAT_UINT8, 3);
+    void *bytes = NULL;
+    size_t n = 0;
+    CHECK_OK(leat_image_encode_jpeg(x, 80, &bytes, &n));
+    for (int ratio = 1; ratio <= 2; ratio++)
+        for (int fancy = 0; fancy < 2; fancy++) {
+            const int64_t h = (H + ratio - 1) / ratio, w = (W + ratio - 1) / ratio;
+            leat_jpeg_options o = LEAT_JPEG_OPTIONS;
+            o.ratio = ratio;
+            o.fancy_upscaling = fancy;
+            CHECK_OK(leat_jpeg_decode(bytes, n, &o, &to_all));
+            o.crop = true;
+            int64_t wrong = 0;
+            for (o.crop_y = 0; o.crop_y < h; o.crop_y += 3)
+                for (o.crop_x = 0; o.crop_x < w; o.crop_x += 5) {
+                    o.crop_height = 1 + (h - o.crop_y - 1) * 2 / 3;
+                    o.crop_width = 1 + (w - o.crop_x - 1) * 3 / 4;
+                    CHECK_OK(leat_jpeg_decode(bytes, n, &o, &to_part));
+                    for (int64_t y = 0; y < o.crop_height; y++)
+                        wrong += memcmp(part + y * o.crop_width * 3,
+                                        all + ((o.crop_y + y) * w + o.crop_x) * 3,
+                                        (size_t)o.crop_width * 3) != 0;
+                }
+            CHECK_INT(wrong, 0);
+        }
+    free(bytes);
+    leat_tensor_unref(x);
+}
+
 static void wav(void)
 {
     static const float samples[] = {0, 0.5f, -0.5f, 1, -1, 7};
@@ -298,5 +341,5 @@ int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"png", png}, {"jpeg", jpeg}, {"gif", gif}, {"bmp", bmp},
                {"damaged", damaged}, {"bombs", bombs}, {"refused", refused},
-               {"recovered", recovered}, {"wav", wav});
+               {"recovered", recovered}, {"crops", crops}, {"wav", wav});
 }
