@@ -36,6 +36,7 @@ demo: all ## train MNIST on this machine: one parameter server, two workers
 bench: all ## measure Leat against TensorFlow, PyTorch and MXNet, into docs/benchmarks.md (BENCH_FLAGS=--short: only to try it)
 	@scripts/deps iproute2 || echo 'without iproute2: no rows between machines'
 	@bench/run $(BUILD) $(BENCH_FLAGS)
+	@bench/images $(BUILD) $(BENCH_FLAGS)
 	@bench/cluster $(BUILD) $(BENCH_FLAGS)
 	@bench/machines $(BUILD) $(BENCH_FLAGS)
 

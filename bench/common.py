@@ -6,7 +6,7 @@ rounds, tables, writing the document.
 BUILD is where Leat was built ("build"), ROUNDS how often everything is measured (5), SECONDS how long a figure takes
 (4). --short: one round of a second, printed but not written into docs/benchmarks.md, to see that it all works.
 BENCH_VENVS names the directory of the peers' virtual environments, which are made where they are missing (BUILD);
-BENCH_TF1, BENCH_TORCH and BENCH_MXNET name a python that has the framework.
+BENCH_TF1, BENCH_TF2, BENCH_TORCH and BENCH_MXNET name a python that has the framework.
 """
 import collections
 import os
@@ -63,6 +63,10 @@ def python_with(variable, build, name, pythons, packages):
 def tensorflow1(build):
     return python_with("BENCH_TF1", build, "tf1", ["~/.pyenv/versions/3.7.16/bin/python", "python3.7"],
                        ["tensorflow==1.15.5", "protobuf<3.21"])
+
+
+def tensorflow2(build):
+    return python_with("BENCH_TF2", build, "tf2", ["python3"], ["tensorflow"])
 
 
 def torch(build):
