@@ -67,7 +67,7 @@ static leat_status batch_make(leat_kernel *k, leat_dataset *d)
 
 /* ---- Batches ---- */
 
-/* A tensor of the batch: n elements of this shape. Zeroed. */
+/* A tensor of the batch: n elements of this shape, which the caller writes. */
 static leat_status new_batch(int64_t n, leat_dtype t, const leat_shape *element, leat_tensor **out)
 {
     LEAT_REQUIRE(element->rank < LEAT_MAX_RANK, INVALID_ARGUMENT,
@@ -77,7 +77,7 @@ static leat_status new_batch(int64_t n, leat_dtype t, const leat_shape *element,
     memmove(s.dim + 1, s.dim, (size_t)s.rank * sizeof(*s.dim));
     s.dim[0] = n;
     s.rank++;
-    return leat_tensor_new(t, s, out);
+    return leat_tensor_alloc(NULL, t, &s, out);
 }
 
 static char *place(const leat_tensor *t, int64_t element)
