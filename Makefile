@@ -38,6 +38,7 @@ bench: all ## measure Leat against TensorFlow, PyTorch and MXNet, into docs/benc
 	@bench/run $(BUILD) $(BENCH_FLAGS)
 	@bench/input $(BUILD) $(BENCH_FLAGS)
 	@bench/images $(BUILD) $(BENCH_FLAGS)
+	@bench/image_input $(BUILD) $(BENCH_FLAGS)
 	@bench/cluster $(BUILD) $(BENCH_FLAGS)
 	@bench/machines $(BUILD) $(BENCH_FLAGS)
 

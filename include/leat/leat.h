@@ -9,6 +9,7 @@
 #include <leat/function.h>
 #include <leat/graph.h>
 #include <leat/image.h>
+#include <leat/image_ops.h>
 #include <leat/input.h>
 #include <leat/io.h>
 #include <leat/monitored.h>

@@ -279,7 +279,7 @@ static void contrast2_part(void *arg, int64_t begin, int64_t end)
         if (channels <= WIDEST) {
             const int64_t row = REPEAT * channels;
             for (int64_t j = 0; j < row; j++)
-                repeated[j] = mean[j % channels];
+                repeated[j] = j < channels ? mean[j] : repeated[j - channels];
             for (; e + row <= n; e += row)
                 LEAT_SIMD
             for (int64_t j = 0; j < row; j++)

@@ -115,6 +115,24 @@ typedef struct bilinear {
 
 enum { BLOCK = 2048 }; /* elements of a row that are done at a time */
 
+typedef float four __attribute__((vector_size(16)));
+
+/* Pixels of three floats, four floats at a time: the fourth is overwritten by the next pixel. Gives
+ * the first column that is left, whose fourth float may lie outside of the row. */
+static int64_t across_three(const bilinear *b, const float *row, int64_t x0, int64_t x1, float *to)
+{
+    int64_t x = x0;
+    for (; x < x1 - 1 && b->columns[x].upper < b->r.in_width - 1; x++, to += 3) {
+        const leat_lerp l = b->columns[x];
+        four left, right;
+        memcpy(&left, row + (int64_t)l.lower * 3, sizeof(left));
+        memcpy(&right, row + (int64_t)l.upper * 3, sizeof(right));
+        left += (right - left) * l.weight;
+        memcpy(to, &left, sizeof(left));
+    }
+    return x;
+}
+
 /* Columns [x0, x1) and channels [c0, c1) of a row, interpolated horizontally. */
 #define ACROSS(dtype, T)                                                                           \
     static void across_##T(const bilinear *b, const T *row, int64_t x0, int64_t x1, int64_t c0,    \
@@ -130,7 +148,11 @@ enum { BLOCK = 2048 }; /* elements of a row that are done at a time */
             return;                                                                                \
         }                                                                                          \
         if (channels == 3) {                                                                       \
-            for (int64_t x = x0; x < x1; x++, to += 3) {                                           \
+            int64_t first = x0;                                                                    \
+            if (LEAT_##dtype == LEAT_FLOAT)                                                        \
+                first = across_three(b, (const float *)(const void *)row, x0, x1, to);             \
+            to += 3 * (first - x0);                                                                \
+            for (int64_t x = first; x < x1; x++, to += 3) {                                        \
                 const leat_lerp l = b->columns[x];                                                 \
                 const T *left = row + (int64_t)l.lower * 3, *right = row + (int64_t)l.upper * 3;   \
                 for (int c = 0; c < 3; c++)                                                        \

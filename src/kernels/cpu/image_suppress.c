@@ -420,7 +420,8 @@ static leat_status combined_run(leat_kernel *k)
 
 #define SUPPRESS(op_, run_)                                                                        \
     {                                                                                              \
-        .op = op_, .where = {{"T", LEAT_T(FLOAT)}}, .run = run_, .flags = LEAT_KERNEL_VIA_FLOAT    \
+        .op = op_, .where = {{"T", LEAT_T(FLOAT)}, {"T_threshold", LEAT_T(FLOAT)}}, .run = run_,   \
+        .flags = LEAT_KERNEL_VIA_FLOAT                                                             \
     }
 
 const leat_kernel_def leat_cpu_image_suppress[] = {
@@ -428,7 +429,10 @@ const leat_kernel_def leat_cpu_image_suppress[] = {
     SUPPRESS("NonMaxSuppressionV2", indices_run),
     SUPPRESS("NonMaxSuppressionV3", indices_run),
     SUPPRESS("NonMaxSuppressionV4", valid_run),
-    SUPPRESS("NonMaxSuppressionV5", scores_run),
+    {.op = "NonMaxSuppressionV5",
+     .where = {{"T", LEAT_T(FLOAT)}},
+     .run = scores_run,
+     .flags = LEAT_KERNEL_VIA_FLOAT},
     {.op = "NonMaxSuppressionWithOverlaps", .run = overlaps_run},
     {.op = "CombinedNonMaxSuppression", .run = combined_run},
     {0},

@@ -67,7 +67,7 @@ static leat_status batch_make(leat_kernel *k, leat_dataset *d)
 
 /* ---- Batches ---- */
 
-/* A tensor of the batch: n elements of this shape, not initialised. */
+/* A tensor of the batch: n elements of this shape, which the caller writes. */
 static leat_status new_batch(int64_t n, leat_dtype t, const leat_shape *element, leat_tensor **out)
 {
     LEAT_REQUIRE(element->rank < LEAT_MAX_RANK, INVALID_ARGUMENT,

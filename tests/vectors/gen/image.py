@@ -420,3 +420,37 @@ def make(f):
     suppress(f)
     sample(f)
     parts(f)
+    old(f)
+
+
+def old_op(op, inputs, **attrs):
+    """A node that only graphs of old versions may have: imported from such a graph."""
+    g = tf.compat.v1.GraphDef()
+    g.versions.producer = 1
+    node = g.node.add(name='y', op=op)
+    node.attr['T'].type = inputs[0].dtype.as_datatype_enum
+    for name, value in attrs.items():
+        node.attr[name].i = value
+    for i, t in enumerate(inputs):
+        x = g.node.add(name='i%d' % i, op='Placeholder')
+        x.attr['dtype'].type = t.dtype.as_datatype_enum
+        node.input.append(x.name)
+    return tf.import_graph_def(g, {'i%d:0' % i: t for i, t in enumerate(inputs)}, ['y:0'], name='old')[0]
+
+
+def old(f):
+    for t in (tf.uint8, tf.int32, FLOAT, DOUBLE):
+        def crop(b, shape=(9, 11, 2), size=(4, 5)):
+            y = old_op('RandomCrop', [b.rand(shape, t), b.index(size, tf.int64)], seed=3, seed2=9)
+            for _ in range(4):
+                b.run([y])
+        f.case(name_of(t), 'RandomCrop', crop)
+        f.case(name_of(t) + '/all', 'RandomCrop', lambda b: crop(b, size=(9, 11)))
+        f.case(name_of(t) + '/columns', 'RandomCrop', lambda b: crop(b, size=(9, 3)))
+        for shape in [(3, 4, 3), (2, 5, 5, 1)]:
+            f.case('%s/%s' % (name_of(t), text(shape)), 'AdjustContrast',
+                   lambda b: old_op('AdjustContrast', [pixels(b, shape, t), b.feed(1.7, FLOAT),
+                                                       b.feed(-20.0, FLOAT), b.feed(90.0, FLOAT)]), 2)
+    f.case('bad/size', 'RandomCrop', lambda b: old_op('RandomCrop', [
+        b.rand((3, 3, 1), FLOAT, static='nothing'), b.index([4, 3], tf.int64, const=False)]),
+        error='height must be >= target_height: height = 3, target_height = 4')
