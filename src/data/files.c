@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "core/alloc.h"
+#include "core/log.h"
 #include "core/md5.h"
 #include "data/download.h"
 #include "data/xz.h"
@@ -84,7 +85,7 @@ static leat_status download_file(const leat_data_set *set, const leat_data_file 
 {
     leat_strbuf b = {.checked = true};
     const leat_download_limits limits = {f->size, CONNECT_S, STALLED_S, set->title};
-    fprintf(stderr, "leat: downloading %s (%.1f MB) to %s\n", url, (double)f->size / 1e6, dir);
+    LEAT_LOG(WARNING, "downloading %s (%.1f MB) to %s", url, (double)f->size / 1e6, dir);
     leat_status s = leat_download(url, &limits, &b);
     if (!s)
         s = leat_strbuf_check(&b);
