@@ -1,6 +1,7 @@
 /* files.c -- see files.h. */
 #include "data/files.h"
 
+#include <leat/data.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,18 +50,17 @@ static bool has_files(const leat_data_set *set, const char *dir)
     return true;
 }
 
-/* The directory of the set in the cache; NULL if the user has no home. */
-static char *cache_dir(const leat_data_set *set)
+char *leat_data_cache_dir(const char *name)
 {
     const char *own = getenv("LEAT_DATA_CACHE"), *xdg = getenv("XDG_CACHE_HOME"),
                *home = getenv("HOME");
     if (own && *own)
-        return joined(own, set->name, "");
+        return joined(own, name, "");
     if ((!xdg || *xdg != '/') && (!home || !*home))
         return NULL;
     leat_strbuf b = {0};
     leat_strbuf_printf(&b, "%s%s/leat/%s", xdg && *xdg == '/' ? xdg : home,
-                       xdg && *xdg == '/' ? "" : "/.cache", set->name);
+                       xdg && *xdg == '/' ? "" : "/.cache", name);
     return leat_strbuf_take(&b);
 }
 
@@ -140,7 +140,7 @@ leat_status leat_data_find(const leat_data_set *set, const char *data_dir, char 
                            char **why_out)
 {
     const char *const mirror = getenv("LEAT_DATA_URL");
-    char *shared = joined("../shared/data", set->name, ""), *cache = cache_dir(set);
+    char *shared = joined("../shared/data", set->name, ""), *cache = leat_data_cache_dir(set->name);
     const char *const dirs[] = {data_dir, shared, cache};
     const char *found = NULL;
     leat_status s = NULL;
