@@ -201,6 +201,31 @@ static void lines(void)
     unlink(path);
 }
 
+/* TensorFlow 2.x gives -1 as the size of a buffer that the program did not choose. */
+static void buffer_sizes(void)
+{
+    write_records();
+    for (int64_t size = -2; size < 2; size++) {
+        leat_graph *g = leat_graph_new();
+        leat_tensor *t = leat_scalar_int64(size);
+        leat_session *s;
+        leat_out init, x;
+        leat_out d = leat_op(g, "TFRecordDataset", leat_in(leat_string_const(g, path)),
+                             leat_in(leat_string_const(g, "GZIP")), leat_in(leat_const(g, t)));
+        leat_iterator_next(leat_initializable_iterator(d, &init), &x, 1);
+        CHECK_OK(leat_session_open(g, &s));
+        leat_status status = leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(init));
+        if (size < -1)
+            CHECK_ERROR(status, INVALID_ARGUMENT, "`buffer_size` must be >= 0 (0 == no buffering)");
+        else
+            CHECK_OK(status);
+        leat_session_close(s);
+        leat_tensor_unref(t);
+        leat_graph_free(g);
+    }
+    unlink(path);
+}
+
 /* ---- Mistakes: the first one is kept in the graph, with the line of the program ---- */
 
 static void foreign(leat_graph *body, void *arg, const leat_out *in, leat_out *out)
@@ -229,5 +254,5 @@ static void mistakes(void)
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"elements", elements}, {"shuffled", shuffled}, {"one_shot", one_shot},
-               {"lines", lines}, {"mistakes", mistakes});
+               {"lines", lines}, {"buffer_sizes", buffer_sizes}, {"mistakes", mistakes});
 }
