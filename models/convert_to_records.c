@@ -14,7 +14,8 @@ static const flag flags[] = {
     {"data", FLAG_STRING, &data, 0, "mnist or cifar10"},
     {"data_dir", FLAG_STRING, &data_dir, 0, "where its files are"},
     {"output_dir", FLAG_STRING, &output_dir, 0, "where to write NAME_train.tfrecords and _test"},
-    {"compression", FLAG_STRING, &compression, 0, "GZIP or ZLIB; nothing: none"},
+    {"compression", FLAG_STRING, &compression, 0,
+     "GZIP or ZLIB, files end in .gz or .zlib then; nothing: none"},
     {0},
 };
 
@@ -23,7 +24,10 @@ static leat_status write_set(const char *set, leat_record_form form, leat_tensor
                              leat_tensor *labels)
 {
     char path[4096];
-    snprintf(path, sizeof(path), "%s/%s_%s.tfrecords", output_dir, data, set);
+    snprintf(path, sizeof(path), "%s/%s_%s.tfrecords%s", output_dir, data, set,
+             form == LEAT_RECORD_GZIP   ? ".gz"
+             : form == LEAT_RECORD_ZLIB ? ".zlib"
+                                        : "");
     leat_status s = records_write(path, form, images, labels);
     if (!s)
         printf("%s: %lld examples\n", path, (long long)leat_tensor_dim(images, 0));

@@ -3,9 +3,11 @@
 
 #include <leat/data.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "core/alloc.h"
@@ -165,9 +167,12 @@ leat_status leat_data_find(const leat_data_set *set, const char *data_dir, char 
 static leat_status read_gz(const char *path, size_t most, leat_strbuf *to)
 {
     int fd;
-    LEAT_TRY(leat_path_open(path, 0, &fd));
+    LEAT_TRY(leat_path_open(path, O_RDONLY, &fd));
     gzFile f = gzdopen(fd, "rb");
-    LEAT_REQUIRE(f, RESOURCE_EXHAUSTED, "%s: zlib has no memory", path);
+    if (!f) {
+        close(fd);
+        return leat_error(RESOURCE_EXHAUSTED, "%s: zlib has no memory", path);
+    }
     gzbuffer(f, 1 << 17);
     char piece[1 << 14];
     const size_t begin = to->n;
