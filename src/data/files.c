@@ -29,26 +29,42 @@ static char *joined(const char *dir, const char *name, const char *ending)
     return leat_strbuf_take(&b);
 }
 
-char *leat_data_path(const char *dir, const char *name)
+leat_status leat_data_path(const char *dir, const char *name, char **out)
 {
     static const char *const endings[] = {".gz", ".xz", ""};
     for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
         char *path = joined(dir, name, endings[i]);
-        if (leat_path_exists(path))
-            return path;
+        int fd;
+        leat_status s = leat_path_open(path, O_RDONLY, &fd);
+        if (!s) {
+            close(fd);
+            *out = path;
+            return NULL;
+        }
         free(path);
+        if (leat_status_code(s) != LEAT_NOT_FOUND)
+            return s;
+        leat_status_free(s);
     }
-    return NULL;
+    return leat_error(NOT_FOUND, "%s/%s; No such file or directory", dir, name);
+}
+
+/* True also if the file cannot be opened for another reason, which reading it will tell. */
+static bool is_there(const char *dir, const char *name)
+{
+    char *path = NULL;
+    leat_status s = leat_data_path(dir, name, &path);
+    const bool there = leat_status_code(s) != LEAT_NOT_FOUND;
+    leat_status_free(s);
+    free(path);
+    return there;
 }
 
 static bool has_files(const leat_data_set *set, const char *dir)
 {
-    for (int i = 0; i < set->n; i++) {
-        char *path = leat_data_path(dir, set->files[i].name);
-        free(path);
-        if (!path)
+    for (int i = 0; i < set->n; i++)
+        if (!is_there(dir, set->files[i].name))
             return false;
-    }
     return true;
 }
 
@@ -110,9 +126,8 @@ static leat_status download(const leat_data_set *set, const char *dir)
     LEAT_TRY(leat_dir_make(dir));
     for (int i = 0; i < set->n; i++) {
         const leat_data_file *f = &set->files[i];
-        char *there = leat_data_path(dir, f->name);
-        free(there);
-        if (there) /* by an earlier try, or with another file of the same archive */
+        if (is_there(dir,
+                     f->name)) /* by an earlier try, or with another file of the same archive */
             continue;
         leat_strbuf url = {0};
         if (mirror && *mirror)
@@ -196,9 +211,8 @@ static leat_status read_gz(const char *path, size_t most, leat_strbuf *to)
 
 leat_status leat_data_read(const char *dir, const char *name, size_t most, leat_strbuf *to)
 {
-    char *path = leat_data_path(dir, name);
-    if (!path)
-        return leat_error(NOT_FOUND, "%s/%s: no such file", dir, name);
+    char *path;
+    LEAT_TRY(leat_data_path(dir, name, &path));
     const size_t n = strlen(path);
     leat_status s = n > 3 && strcmp(path + n - 3, ".xz") == 0 ? leat_xz_read(path, most, to)
                                                               : read_gz(path, most, to);

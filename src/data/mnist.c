@@ -74,9 +74,9 @@ static const leat_data_set mnist = {
 
 static leat_status read_file(const char *dir, const char *name, leat_tensor **out)
 {
-    char *path = leat_data_path(dir, name);
-    leat_status s =
-        path ? leat_idx_read(path, out) : leat_error(NOT_FOUND, "%s/%s: no such file", dir, name);
+    char *path;
+    LEAT_TRY(leat_data_path(dir, name, &path));
+    leat_status s = leat_idx_read(path, out);
     free(path);
     return s;
 }

@@ -16,7 +16,7 @@
     X(partial)                                                                                     \
     X(kernels)                                                                                     \
     X(loop)                                                                                        \
-    X(function) X(queue) X(graphdef) X(train) X(records) X(input) X(events) X(checkpoint)          \
+    X(function) X(queue) X(graphdef) X(train) X(records) X(input) X(data) X(events) X(checkpoint)  \
         X(sharded) X(meta_graph)
 /* A server that starts and stops, steps over several tasks by each transport, and those with TLS,
  * for which the files of scenario_begin are needed. */
