@@ -174,6 +174,10 @@ LEAT_API leat_status leat_data_iterator_restore(leat_data_iterator *it, const vo
 /* Ends what is under way, and frees the iterator. Of NULL does nothing. */
 LEAT_API void leat_data_iterator_close(leat_data_iterator *it);
 
+/* Where data sets that were downloaded are kept: ~/.cache/leat/NAME, or as LEAT_DATA_CACHE says. NULL
+ * if the user has no home. Free with free(). */
+LEAT_API char *leat_data_cache_dir(const char *name);
+
 /* Reads an idx file (the format of MNIST), plain or gzipped, into a tensor. A file that is
  * truncated, damaged or of another format gives DATA_LOSS with its name and the reason. */
 LEAT_API leat_status leat_idx_read(const char *path, leat_tensor **tensor_out) LEAT_MUST_CHECK;
@@ -193,6 +197,7 @@ LEAT_API leat_status leat_mnist_open(const char *data_dir, uint64_t seed,
 LEAT_API void leat_mnist_close(leat_mnist *m); /* of NULL does nothing */
 /* One line that says where the images come from; lives as long as m. */
 LEAT_API const char *leat_mnist_source(const leat_mnist *m);
+LEAT_API bool leat_mnist_is_drawn(const leat_mnist *m); /* by this program: no files were found */
 LEAT_API int64_t leat_mnist_count(const leat_mnist *m, leat_mnist_set set);
 /* The next n examples, (n, 784) and (n, 10), of a set that is shuffled anew for each epoch. Gives
  * both tensors; free with leat_tensor_unref. After two batches of one size a thread prepares the

@@ -20,7 +20,7 @@
 typedef void (*leat_function_fn)(leat_graph *body, void *arg, const leat_out *in, leat_out *out);
 
 /* Adds a function with n_out results; the dtypes of its arguments follow. Nodes of the body that
- * have side effects run in every call. */
+ * have side effects run in every call. A function that is defined in a body belongs to the graph. */
 #define leat_function_define(g, name, fn, arg, n_out, ...)                                         \
     leat_function_define_at(LEAT_AT, g, name, fn, arg, n_out, LEAT_ARRAY(leat_dtype, __VA_ARGS__), \
                             LEAT_COUNT(leat_dtype, __VA_ARGS__))

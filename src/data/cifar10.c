@@ -1,7 +1,8 @@
 /* cifar10.c -- CIFAR-10 from its binary batches, or drawn images instead. A record is a label and
  * the planes red, green and blue, 32x32 bytes each. */
-#include <leat/data.h>
+#include "data/cifar10.h"
 
+#include <leat/data.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,6 @@
 #include "core/alloc.h"
 #include "core/buffer.h"
 #include "core/object.h"
-#include "data/files.h"
 #include "data/random.h"
 #include "data/tar.h"
 #include "io/file.h"
@@ -68,7 +68,8 @@ static leat_status write_batches(const char *dir, leat_tar *t)
     }
 }
 
-static leat_status unpack(const char *dir, const leat_data_file *f, const char *bytes, size_t n)
+leat_status leat_cifar10_unpack(const char *dir, const leat_data_file *f, const char *bytes,
+                                size_t n)
 {
     leat_stream *in;
     leat_strbuf tar = {.checked = true};
@@ -90,7 +91,7 @@ static const leat_data_set cifar10 = {
     .url = "https://www.cs.toronto.edu/~kriz",
     .files = files,
     .n = TRAIN_FILES + 1,
-    .unpack = unpack,
+    .unpack = leat_cifar10_unpack,
 };
 
 /* Adds the records of a file. */

@@ -1,13 +1,17 @@
 /* files.c -- see files.h. */
 #include "data/files.h"
 
+#include <leat/data.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "core/alloc.h"
+#include "core/log.h"
 #include "core/md5.h"
 #include "data/download.h"
 #include "data/xz.h"
@@ -25,41 +29,56 @@ static char *joined(const char *dir, const char *name, const char *ending)
     return leat_strbuf_take(&b);
 }
 
-char *leat_data_path(const char *dir, const char *name)
+leat_status leat_data_path(const char *dir, const char *name, char **out)
 {
     static const char *const endings[] = {".gz", ".xz", ""};
     for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
         char *path = joined(dir, name, endings[i]);
-        if (leat_path_exists(path))
-            return path;
+        int fd;
+        leat_status s = leat_path_open(path, O_RDONLY, &fd);
+        if (!s) {
+            close(fd);
+            *out = path;
+            return NULL;
+        }
         free(path);
+        if (leat_status_code(s) != LEAT_NOT_FOUND)
+            return s;
+        leat_status_free(s);
     }
-    return NULL;
+    return leat_error(NOT_FOUND, "%s/%s; No such file or directory", dir, name);
+}
+
+/* True also if the file cannot be opened for another reason, which reading it will tell. */
+static bool is_there(const char *dir, const char *name)
+{
+    char *path = NULL;
+    leat_status s = leat_data_path(dir, name, &path);
+    const bool there = leat_status_code(s) != LEAT_NOT_FOUND;
+    leat_status_free(s);
+    free(path);
+    return there;
 }
 
 static bool has_files(const leat_data_set *set, const char *dir)
 {
-    for (int i = 0; i < set->n; i++) {
-        char *path = leat_data_path(dir, set->files[i].name);
-        free(path);
-        if (!path)
+    for (int i = 0; i < set->n; i++)
+        if (!is_there(dir, set->files[i].name))
             return false;
-    }
     return true;
 }
 
-/* The directory of the set in the cache; NULL if the user has no home. */
-static char *cache_dir(const leat_data_set *set)
+char *leat_data_cache_dir(const char *name)
 {
     const char *own = getenv("LEAT_DATA_CACHE"), *xdg = getenv("XDG_CACHE_HOME"),
                *home = getenv("HOME");
     if (own && *own)
-        return joined(own, set->name, "");
+        return joined(own, name, "");
     if ((!xdg || *xdg != '/') && (!home || !*home))
         return NULL;
     leat_strbuf b = {0};
     leat_strbuf_printf(&b, "%s%s/leat/%s", xdg && *xdg == '/' ? xdg : home,
-                       xdg && *xdg == '/' ? "" : "/.cache", set->name);
+                       xdg && *xdg == '/' ? "" : "/.cache", name);
     return leat_strbuf_take(&b);
 }
 
@@ -84,7 +103,7 @@ static leat_status download_file(const leat_data_set *set, const leat_data_file 
 {
     leat_strbuf b = {.checked = true};
     const leat_download_limits limits = {f->size, CONNECT_S, STALLED_S, set->title};
-    fprintf(stderr, "leat: downloading %s (%.1f MB) to %s\n", url, (double)f->size / 1e6, dir);
+    LEAT_LOG(WARNING, "downloading %s (%.1f MB) to %s", url, (double)f->size / 1e6, dir);
     leat_status s = leat_download(url, &limits, &b);
     if (!s)
         s = leat_strbuf_check(&b);
@@ -107,9 +126,8 @@ static leat_status download(const leat_data_set *set, const char *dir)
     LEAT_TRY(leat_dir_make(dir));
     for (int i = 0; i < set->n; i++) {
         const leat_data_file *f = &set->files[i];
-        char *there = leat_data_path(dir, f->name);
-        free(there);
-        if (there) /* by an earlier try, or with another file of the same archive */
+        if (is_there(dir,
+                     f->name)) /* by an earlier try, or with another file of the same archive */
             continue;
         leat_strbuf url = {0};
         if (mirror && *mirror)
@@ -139,7 +157,7 @@ leat_status leat_data_find(const leat_data_set *set, const char *data_dir, char 
                            char **why_out)
 {
     const char *const mirror = getenv("LEAT_DATA_URL");
-    char *shared = joined("../shared/data", set->name, ""), *cache = cache_dir(set);
+    char *shared = joined("../shared/data", set->name, ""), *cache = leat_data_cache_dir(set->name);
     const char *const dirs[] = {data_dir, shared, cache};
     const char *found = NULL;
     leat_status s = NULL;
@@ -164,9 +182,12 @@ leat_status leat_data_find(const leat_data_set *set, const char *data_dir, char 
 static leat_status read_gz(const char *path, size_t most, leat_strbuf *to)
 {
     int fd;
-    LEAT_TRY(leat_path_open(path, 0, &fd));
+    LEAT_TRY(leat_path_open(path, O_RDONLY, &fd));
     gzFile f = gzdopen(fd, "rb");
-    LEAT_REQUIRE(f, RESOURCE_EXHAUSTED, "%s: zlib has no memory", path);
+    if (!f) {
+        close(fd);
+        return leat_error(RESOURCE_EXHAUSTED, "%s: zlib has no memory", path);
+    }
     gzbuffer(f, 1 << 17);
     char piece[1 << 14];
     const size_t begin = to->n;
@@ -190,9 +211,8 @@ static leat_status read_gz(const char *path, size_t most, leat_strbuf *to)
 
 leat_status leat_data_read(const char *dir, const char *name, size_t most, leat_strbuf *to)
 {
-    char *path = leat_data_path(dir, name);
-    if (!path)
-        return leat_error(NOT_FOUND, "%s/%s: no such file", dir, name);
+    char *path;
+    LEAT_TRY(leat_data_path(dir, name, &path));
     const size_t n = strlen(path);
     leat_status s = n > 3 && strcmp(path + n - 3, ".xz") == 0 ? leat_xz_read(path, most, to)
                                                               : read_gz(path, most, to);

@@ -33,8 +33,9 @@ typedef struct leat_data_set {
  * text that says what was tried. Both are freed with free(). data_dir may be NULL. */
 leat_status leat_data_find(const leat_data_set *set, const char *data_dir, char **dir_out,
                            char **why_out) LEAT_MUST_CHECK;
-/* The path of a file, with .gz, .xz or neither; NULL if there is none. Free with free(). */
-char *leat_data_path(const char *dir, const char *name);
+/* Gives the path of a file, with .gz, .xz or neither, whichever can be opened; free with free().
+ * NOT_FOUND: there is none. */
+leat_status leat_data_path(const char *dir, const char *name, char **path_out) LEAT_MUST_CHECK;
 /* Adds the bytes of a file, decompressed, to `to`, which is checked; at most `most` of them.
  * DATA_LOSS: the file is damaged, or larger. */
 leat_status leat_data_read(const char *dir, const char *name, size_t most,

@@ -43,6 +43,7 @@ struct leat_mnist {
     digit_set sets[2];
     leat_rng rng;
     char *source;
+    bool drawn;
 };
 
 static const char *const names[2][2] = {
@@ -73,9 +74,9 @@ static const leat_data_set mnist = {
 
 static leat_status read_file(const char *dir, const char *name, leat_tensor **out)
 {
-    char *path = leat_data_path(dir, name);
-    leat_status s =
-        path ? leat_idx_read(path, out) : leat_error(NOT_FOUND, "%s/%s: no such file", dir, name);
+    char *path;
+    LEAT_TRY(leat_data_path(dir, name, &path));
+    leat_status s = leat_idx_read(path, out);
     free(path);
     return s;
 }
@@ -128,6 +129,7 @@ static leat_status load(leat_mnist *m, const char *data_dir)
 {
     char *dir, *why;
     LEAT_TRY(leat_data_find(&mnist, data_dir, &dir, &why));
+    m->drawn = !dir;
     leat_status s = dir ? read_sets(m, dir) : draw_sets(m, why);
     free(dir);
     free(why);
@@ -191,6 +193,11 @@ const char *leat_mnist_source(const leat_mnist *m)
     if (!LEAT_USABLE(MNIST, m))
         return "";
     return m->source;
+}
+
+bool leat_mnist_is_drawn(const leat_mnist *m)
+{
+    return LEAT_USABLE(MNIST, m) && m->drawn;
 }
 
 int64_t leat_mnist_count(const leat_mnist *m, leat_mnist_set set)

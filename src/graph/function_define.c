@@ -156,7 +156,9 @@ static leat_status define(leat_graph *g, const char *name, leat_function_fn fn, 
 {
     LEAT_REQUIRE(leat_name_valid(name) && !strchr(name, '/'), INVALID_ARGUMENT,
                  "not a valid name of a function");
-    leat_graph *body = leat_graph_new();
+    leat_graph *body = leat_graph_new(), *library = g;
+    while (library->library) /* a function that is defined in the body of another one */
+        library = (leat_graph *)library->library;
     body->library = g;
     for (int i = 0; i < n_in; i++) {
         char text[32];
@@ -172,9 +174,9 @@ static leat_status define(leat_graph *g, const char *name, leat_function_fn fn, 
     if (!s)
         s = write_down(body, name, in, n_in, out, n_out, &def);
     if (!s)
-        s = leat_function_add(g, def);
+        s = leat_function_add(library, def);
     if (!s)
-        keep_lines(g, name, body);
+        keep_lines(library, name, body);
     leat_graph_free(body);
     return s;
 }

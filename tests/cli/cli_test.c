@@ -324,7 +324,8 @@ static void models(void)
     check("models/mnist", "--train_steps 60 --batch_size=50", 0, "test accuracy");
     double accuracy = atof(strstr(output, "test accuracy") + 13);
     CHECK(accuracy > 50);
-    check("models/mnist_towers", "--train_steps 20 --hidden_units 30", 0, "test accuracy");
+    check("models/mnist_towers", "--train_steps 20 --hidden_units 30 --records_dir .", 0,
+          "test accuracy");
     static const char *const names[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
                                         "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
     for (int i = 0; i < 4; i++)

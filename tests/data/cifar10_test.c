@@ -6,6 +6,8 @@
 #include <zlib.h>
 
 #include "core/md5.h"
+#include "data/cifar10.h"
+#include "io/file.h"
 #include "test.h"
 
 enum { RECORD = 3073 };
@@ -37,6 +39,15 @@ static unsigned char byte_at(int file, int record, int i)
     return (unsigned char)(file * 50 + record * 7 + i * 3);
 }
 
+static void fill_batch(int file, unsigned char *bytes)
+{
+    for (int r = 0; r < 2; r++) {
+        bytes[r * RECORD] = (unsigned char)((file + r) % 10);
+        for (int i = 0; i < RECORD - 1; i++)
+            bytes[r * RECORD + 1 + i] = byte_at(file, r, i);
+    }
+}
+
 /* Batches of two records; how: "" or ".gz". */
 static void write_batches(const char *how)
 {
@@ -45,11 +56,7 @@ static void write_batches(const char *how)
         unsigned char bytes[2 * RECORD];
         snprintf(name, sizeof(name), f < 5 ? "data_batch_%d.bin%s" : "test_batch.bin%.0d%s",
                  f < 5 ? f + 1 : 0, how);
-        for (int r = 0; r < 2; r++) {
-            bytes[r * RECORD] = (unsigned char)((f + r) % 10);
-            for (int i = 0; i < RECORD - 1; i++)
-                bytes[r * RECORD + 1 + i] = byte_at(f, r, i);
-        }
+        fill_batch(f, bytes);
         gzFile g = gzopen(in_dir(name), *how ? "wb" : "wbT");
         CHECK(g && gzwrite(g, bytes, sizeof(bytes)) == sizeof(bytes));
         gzclose(g);
@@ -119,6 +126,54 @@ static void damaged(void)
     remove_dir();
 }
 
+/* A file of a tar archive, at the end of b. */
+static void add_file(leat_strbuf *b, const char *name, const unsigned char *bytes, size_t n)
+{
+    char head[512] = "", pad[512] = "";
+    unsigned sum = 0;
+    snprintf(head, 100, "cifar-10-batches-bin/%s", name);
+    snprintf(head + 124, 12, "%011o", (unsigned)n);
+    head[156] = '0';
+    memset(head + 148, ' ', 8);
+    for (int i = 0; i < 512; i++)
+        sum += (unsigned char)head[i];
+    snprintf(head + 148, 8, "%06o", sum);
+    leat_strbuf_add(b, head, 512);
+    leat_strbuf_add(b, bytes, n);
+    leat_strbuf_add(b, pad, (512 - n % 512) % 512);
+}
+
+/* The archive that is downloaded becomes the six batches. */
+static void archive(void)
+{
+    leat_strbuf tar = {0};
+    make_dir();
+    add_file(&tar, "readme.html", (const unsigned char *)"<html>", 6);
+    for (int f = 0; f < 6; f++) {
+        char name[32];
+        unsigned char bytes[2 * RECORD];
+        snprintf(name, sizeof(name), f < 5 ? "data_batch_%d.bin" : "test_batch.bin%.0d",
+                 f < 5 ? f + 1 : 0);
+        fill_batch(f, bytes);
+        add_file(&tar, name, bytes, sizeof(bytes));
+    }
+    gzFile g = gzopen(in_dir("archive"), "wb");
+    CHECK_INT(gzwrite(g, tar.s, (unsigned)tar.n), tar.n);
+    gzclose(g);
+    char *packed;
+    size_t n;
+    const leat_data_file f = {.remote = "archive.tar.gz"};
+    CHECK_OK(leat_file_read(in_dir("archive"), &packed, &n));
+    CHECK_OK(leat_cifar10_unpack(dir, &f, packed, n));
+    check_rows();
+    CHECK(access(in_dir("readme.html"), F_OK) != 0);
+    CHECK_ERROR(leat_cifar10_unpack(dir, &f, packed, n / 2), DATA_LOSS, "archive.tar.gz: ");
+    CHECK_ERROR(leat_cifar10_unpack(dir, &f, tar.s, tar.n), DATA_LOSS, "archive.tar.gz: ");
+    free(packed);
+    leat_strbuf_release(&tar);
+    remove_dir();
+}
+
 static void drawn(void)
 {
     leat_cifar10 *c;
@@ -176,10 +231,21 @@ static void real(void)
     leat_tensor_unref(images);
     leat_tensor_unref(labels);
     leat_cifar10_close(c);
+    /* A batch that is cut off */
+    char command[256];
+    make_dir();
+    write_batches("");
+    snprintf(command, sizeof(command),
+             "rm %s/test_batch.bin && head -c 100000 " LEAT_SOURCE_DIR
+             "/../shared/data/cifar10/test_batch.bin.xz >%s/test_batch.bin.xz",
+             dir, dir);
+    CHECK_INT(system(command), 0);
+    CHECK_ERROR(leat_cifar10_open(dir, &c), DATA_LOSS, "test_batch.bin.xz is damaged");
+    remove_dir();
 }
 
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"batches", batches}, {"damaged", damaged}, {"drawn", drawn},
-               {"real", real});
+    return RUN(argc, argv, {"batches", batches}, {"damaged", damaged}, {"archive", archive},
+               {"drawn", drawn}, {"real", real});
 }

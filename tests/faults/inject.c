@@ -249,6 +249,7 @@ CALL(void *, mmap, MAP_FAILED, ENOMEM, true,
      (p, n, prot, flags, fd, offset))
 CALL(FILE *, open_memstream, NULL, ENOMEM, true, (char **text, size_t *n), (text, n))
 CALL(gzFile, gzopen, NULL, ENOMEM, true, (const char *path, const char *mode), (path, mode))
+CALL(gzFile, gzdopen, NULL, ENOMEM, true, (int fd, const char *mode), (fd, mode))
 
 /* ---- Threads and processes ---- */
 RETURNS(int, pthread_create, EAGAIN, true,

@@ -17,7 +17,7 @@
     X(kernels)                                                                                     \
     X(loop)                                                                                        \
     X(function)                                                                                    \
-    X(queue) X(graphdef) X(train) X(records) X(input) X(dataset) X(images) X(events)               \
+    X(queue) X(graphdef) X(train) X(records) X(input) X(dataset) X(images) X(data) X(events)       \
         X(checkpoint)                                                                              \
         X(sharded) X(meta_graph)
 /* A server that starts and stops, steps over several tasks by each transport, and those with TLS,

@@ -288,7 +288,13 @@ static leat_status compressed_make(leat_kernel *k, leat_dataset *base, int form)
     d->form = form;
     LEAT_TRY(read_names(k, d));
     LEAT_TRY(read_compression(k, 1, d));
-    return not_negative(k, 2, "buffer_size", "`buffer_size` must be >= 0 (0 == default)", &buffer);
+    if (form == LINES)
+        return not_negative(k, 2, "buffer_size", "`buffer_size` must be >= 0 (0 == default)",
+                            &buffer);
+    LEAT_TRY(leat_data_int(k, 2, "buffer_size", &buffer));
+    LEAT_REQUIRE(buffer >= -1, INVALID_ARGUMENT, /* -1 is what TensorFlow 2.x gives by default */
+                 "`buffer_size` must be >= 0 (0 == no buffering)");
+    return NULL;
 }
 
 static leat_status records_make(leat_kernel *k, leat_dataset *d)
