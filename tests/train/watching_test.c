@@ -296,7 +296,7 @@ static void full_disk(void)
     int status = -1;
     CHECK(waitpid(child, &status, 0) == child);
     CHECK_INT(status, 0);
-    count_events(); /* checks that the file has whole events only */
+    CHECK(count_events() > 5); /* whole events, up to the limit */
     remove_dir();
 }
 
