@@ -56,8 +56,12 @@ leat_status cli_read_graph(const char *path, leat_graph *g, size_t *size_out) LE
 /* Prints a file's contents to standard output; with `text`, all of it in text format. */
 leat_status cli_show_graph(const char *path, bool text) LEAT_MUST_CHECK;
 leat_status cli_show_model(const char *dir) LEAT_MUST_CHECK;
-/* follow: goes on with what is written to the file, until the command is interrupted. */
-leat_status cli_show_events(const char *path, bool text, bool follow) LEAT_MUST_CHECK;
+leat_status cli_show_events(const char *path, bool text) LEAT_MUST_CHECK;
+/* Prints the events of a file, and goes on with what is written to it, until the command is
+ * interrupted; of a directory, those of its newest event file, also of one that is made later. */
+leat_status cli_follow_events(const char *path, bool is_directory) LEAT_MUST_CHECK;
+/* The event file of a directory that was written last; NULL: there is none. Free with free(). */
+char *cli_newest_events(const char *dir);
 /* Prints n points, which are sorted by x, as a curve; and a histogram as bars. */
 void cli_plot(const double *x, const double *y, long long n);
 void cli_bars(const leat_summary_value *v);

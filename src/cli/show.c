@@ -1,6 +1,5 @@
 /* show.c -- leat show: prints the contents of a file. Detects the kind of file; prints checkpoints,
  * records and images. show_graph.c and show_events.c print the other kinds. */
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,29 +145,6 @@ static leat_status look_at(const char *path, bool *is_directory, bool *is_file)
     return NULL;
 }
 
-/* The event file of a directory that was written last; NULL: there is none. Free with free(). */
-static char *newest_events(const char *dir)
-{
-    char path[4096], *newest = NULL;
-    struct timespec when = {0};
-    DIR *d = opendir(dir);
-    for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
-        struct stat st;
-        snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
-        if (!strstr(e->d_name, "tfevents") || stat(path, &st) != 0)
-            continue;
-        if (newest && (st.st_mtim.tv_sec < when.tv_sec ||
-                       (st.st_mtim.tv_sec == when.tv_sec && st.st_mtim.tv_nsec < when.tv_nsec)))
-            continue;
-        free(newest);
-        newest = cli_text(path, strlen(path));
-        when = st.st_mtim;
-    }
-    if (d)
-        closedir(d);
-    return newest;
-}
-
 static leat_status show_directory(const char *path, bool text, bool follow, const char *tensor)
 {
     char model[4096];
@@ -179,13 +155,15 @@ static leat_status show_directory(const char *path, bool text, bool follow, cons
         if (is_file)
             return cli_show_model(path);
     }
-    char *newest = follow || text ? NULL : leat_latest_checkpoint(path);
-    char *events = tensor ? NULL : newest_events(path);
+    if (follow)
+        return cli_follow_events(path, true);
+    char *newest = text ? NULL : leat_latest_checkpoint(path);
+    char *events = tensor ? NULL : cli_newest_events(path);
     leat_status s = NULL;
     if (newest)
         s = show_checkpoint(newest, tensor);
     if (!s && events)
-        s = cli_show_events(events, text, follow);
+        s = cli_show_events(events, text);
     if (!newest && !events)
         s = leat_error(
             NOT_FOUND,
@@ -222,7 +200,7 @@ static leat_status show(const char *path, bool text, bool follow, const char *te
     if (ends_with(path, ".pb") || ends_with(path, ".pbtxt"))
         return cli_show_graph(path, text);
     if (strstr(path, "tfevents"))
-        return cli_show_events(path, text, follow);
+        return follow ? cli_follow_events(path, false) : cli_show_events(path, text);
     if (is_file && (is_records(path, &s) || is_image(path, &s)))
         return s;
     leat_checkpoint *c;
@@ -266,7 +244,8 @@ const cli_command cli_show = {
         "was summarized, how often, the last values, scalars as curves, histograms as bars. A\n"
         "TFRecord file: how many records. A PNG, JPEG, GIF or BMP image: its size.\n\n"
         "  --text         all of a graph as text; each event of an event file\n"
-        "  --follow       each event of an event file, also those that are still to be written\n"
+        "  --follow       each event of an event file, also those that are still to be written;\n"
+        "                 of a directory: of its newest file, and of those that are made later\n"
         "  --tensor NAME  the values of one tensor of a checkpoint\n",
     .run = run,
 };

@@ -2,6 +2,7 @@
  * value, scalars as curves and histograms as bars; or a line for each event, also while a program
  * goes on to write the file. */
 #define _DEFAULT_SOURCE /* usleep */
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,49 +173,105 @@ static leat_status read_events(const char *path, long long *seen, bool text, tag
     return s;
 }
 
-/* Prints events as they come. A record that is not complete yet is read when it is. */
-static leat_status follow_events(const char *path, long long *seen, tags *t, long long *by_kind)
+char *cli_newest_events(const char *dir)
 {
-    enum { PAUSE_US = 200 * 1000 };
-    off_t size = -1;
-    for (struct stat st; stat(path, &st) == 0; usleep(PAUSE_US)) {
-        if (st.st_size == size)
+    char path[4096], *newest = NULL;
+    struct timespec when = {0};
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
+        struct stat st;
+        snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
+        if (!strstr(e->d_name, "tfevents") || stat(path, &st) != 0)
             continue;
-        size = st.st_size;
-        leat_status s = read_events(path, seen, true, t, by_kind);
-        const leat_code code = leat_status_code(s);
-        if (code != LEAT_OUT_OF_RANGE && code != LEAT_DATA_LOSS)
-            return s;
-        leat_status_free(s);
-        fflush(stdout);
+        if (newest && (st.st_mtim.tv_sec < when.tv_sec ||
+                       (st.st_mtim.tv_sec == when.tv_sec && st.st_mtim.tv_nsec < when.tv_nsec)))
+            continue;
+        free(newest);
+        newest = cli_text(path, strlen(path));
+        when = st.st_mtim;
     }
-    return leat_error(NOT_FOUND, "the file is not there any more");
+    if (d)
+        closedir(d);
+    return newest;
 }
 
-leat_status cli_show_events(const char *path, bool text, bool follow)
+static void free_tags(tags *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        free(t->v[i].name);
+        leat_tensor_unref(t->v[i].tensor);
+        free(t->v[i].x);
+        free(t->v[i].y);
+        free((void *)t->v[i].value.limits);
+        free((void *)t->v[i].value.counts);
+    }
+    free(t->v);
+    *t = (tags){0};
+}
+
+/* Prints what was added to a file whose size was *size when it was last read. A record that is not
+ * complete yet is read when it is. */
+static leat_status print_more(const char *path, off_t *size, long long *seen)
+{
+    struct stat st;
+    tags t = {0};
+    long long by_kind[LEAT_EVENT_METADATA + 1] = {0};
+    LEAT_REQUIRE(stat(path, &st) == 0, NOT_FOUND, "%s: the file is not there any more", path);
+    if (st.st_size == *size)
+        return NULL;
+    *size = st.st_size;
+    leat_status s = read_events(path, seen, true, &t, by_kind);
+    free_tags(&t);
+    fflush(stdout);
+    const leat_code code = leat_status_code(s);
+    if (code != LEAT_OUT_OF_RANGE && code != LEAT_DATA_LOSS)
+        return leat_status_prefix(s, "%s: ", path);
+    leat_status_free(s);
+    return NULL;
+}
+
+leat_status cli_follow_events(const char *path, bool is_directory)
+{
+    enum { PAUSE_US = 200 * 1000 };
+    char *file = is_directory ? NULL : cli_text(path, strlen(path));
+    off_t size = -1;
+    long long seen = 0;
+    leat_status s = NULL;
+    for (; !s; usleep(PAUSE_US)) {
+        char *newest = is_directory ? cli_newest_events(path) : NULL;
+        if (newest && (!file || strcmp(newest, file) != 0)) {
+            if (file)
+                s = print_more(file, &size, &seen); /* the end of the file before */
+            free(file);
+            file = newest;
+            newest = NULL;
+            size = -1;
+            seen = 0;
+            printf("%s\n", file);
+        }
+        free(newest);
+        if (file && !s)
+            s = print_more(file, &size, &seen);
+    }
+    free(file);
+    return s;
+}
+
+leat_status cli_show_events(const char *path, bool text)
 {
     tags t = {0};
     long long n = 0, by_kind[LEAT_EVENT_METADATA + 1] = {0};
-    leat_status s =
-        follow ? follow_events(path, &n, &t, by_kind) : read_events(path, &n, text, &t, by_kind);
-    if (!text && !follow) {
+    leat_status s = read_events(path, &n, text, &t, by_kind);
+    if (!text) {
         printf("%s: event file, %lld events\n", path, n);
         for (int k = 0; k <= LEAT_EVENT_METADATA; k++)
             if (by_kind[k])
                 printf("  %6lld  %s\n", by_kind[k], events[k]);
         printf(t.n ? "tags\n" : "");
-    }
-    for (size_t i = 0; i < t.n; i++) {
-        if (!text && !follow)
+        for (size_t i = 0; i < t.n; i++)
             print_tag(&t.v[i]);
-        free(t.v[i].name);
-        leat_tensor_unref(t.v[i].tensor);
-        free(t.v[i].x);
-        free(t.v[i].y);
-        free((void *)t.v[i].value.limits);
-        free((void *)t.v[i].value.counts);
     }
-    free(t.v);
+    free_tags(&t);
     if (leat_status_code(s) != LEAT_OUT_OF_RANGE)
         return leat_status_prefix(s, "%s: ", path);
     leat_status_free(s);

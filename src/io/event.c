@@ -15,6 +15,7 @@
 
 struct leat_event_writer {
     leat_record_writer *records;
+    leat_strbuf bytes; /* of the last event; its memory is used again */
 };
 
 double leat_wall_time(void)
@@ -74,11 +75,13 @@ leat_status leat_event_write(leat_event_writer *w, Leat__Event *e)
 {
     if (e->wall_time == 0)
         e->wall_time = leat_wall_time();
-    leat_strbuf bytes = {0};
-    leat_status s = leat_proto_pack(e, &bytes);
+    enum { KEEP = 64 * 1024 };
+    leat_strbuf_clear(&w->bytes);
+    leat_status s = leat_proto_pack(e, &w->bytes);
     if (!s)
-        s = leat_event_write_bytes(w, bytes.s, bytes.n);
-    leat_strbuf_release(&bytes);
+        s = leat_event_write_bytes(w, w->bytes.s, w->bytes.n);
+    if (w->bytes.n > KEEP)
+        leat_strbuf_release(&w->bytes);
     return s;
 }
 
@@ -92,6 +95,7 @@ leat_status leat_event_writer_close(leat_event_writer *w)
     if (!w)
         return NULL;
     leat_status s = leat_record_writer_close(w->records);
+    leat_strbuf_release(&w->bytes);
     free(w);
     return s;
 }

@@ -1,6 +1,6 @@
 /* record_write.c -- writing TFRecord files, plain or compressed. Records are gathered and written
  * together; after a write that failed half-way (a full disk), the file is truncated to the last
- * whole record. */
+ * whole record, or, if it is compressed, to what was there before. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -104,6 +104,34 @@ static void gather(leat_record_writer *w, const void *bytes, size_t n)
         leat_strbuf_add(&w->gathered, bytes, n);
 }
 
+/* Of the first `done` bytes of gathered records, those that whole records have. */
+static size_t whole_records(const leat_record_writer *w, size_t done)
+{
+    size_t at = 0;
+    while (!w->compressed && done - at >= FRAME) {
+        uint64_t length;
+        memcpy(&length, w->gathered.s + at, sizeof(length));
+        if (length > done - at - FRAME)
+            break;
+        at += FRAME + (size_t)length;
+    }
+    return at;
+}
+
+/* After `done` bytes were written and no more could be: keeps the records that are not whole in the
+ * file for the next time, and truncates the file. */
+static leat_status cut_back(leat_record_writer *w, size_t done, leat_status s)
+{
+    const size_t whole = whole_records(w, done);
+    w->size += (int64_t)whole;
+    w->gathered.n -= whole;
+    memmove(w->gathered.s, w->gathered.s + whole, w->gathered.n);
+    /* Otherwise readers report the end of the file as truncated. */
+    if (ftruncate(w->fd, w->size) != 0)
+        s = leat_status_suffix(s, " (and the file could not be cut back)");
+    return s;
+}
+
 static leat_status write_gathered(leat_record_writer *w)
 {
     size_t done = 0;
@@ -112,13 +140,8 @@ static leat_status write_gathered(leat_record_writer *w)
             pwrite(w->fd, w->gathered.s + done, w->gathered.n - done, w->size + (int64_t)done);
         if (put < 0 && errno == EINTR)
             continue;
-        if (put < 0) {
-            leat_status s = leat_file_error(w->path, errno);
-            /* Readers report the end of the file as truncated. */
-            if (ftruncate(w->fd, w->size) != 0)
-                s = leat_status_suffix(s, " (and the file could not be cut back)");
-            return s;
-        }
+        if (put < 0)
+            return cut_back(w, done, leat_file_error(w->path, errno));
         done += (size_t)put;
     }
     w->size += (int64_t)done;

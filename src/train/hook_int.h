@@ -56,6 +56,8 @@ void leat_writer_tell(leat_summary_writer *w, leat_status s);
  * nothing. */
 void leat_log_ending(const char *task, const char *path, int64_t step);
 
+/* Makes a summary hook that was made without an op use that of the scaffold, which outlives it. */
+void leat_summary_hook_use(leat_hook *h, const leat_scaffold *scaffold);
 /* Sets the saver of a checkpoint hook that was made without one; borrowed. */
 void leat_checkpoint_hook_use(leat_hook *h, leat_saver *saver);
 

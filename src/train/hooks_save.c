@@ -163,6 +163,7 @@ typedef struct summary_hook {
     leat_hook base;
     leat_timer timer;
     leat_out op, step;
+    const leat_scaffold *scaffold; /* if there is no op: has it once all hooks have begun */
     char *dir;
     leat_summary_writer *writer, *got; /* got: the writer, if it is from the cache */
     bool began, wanted;
@@ -174,7 +175,7 @@ static leat_status summary_begin(leat_hook *h, leat_graph *g)
     summary_hook *p = (summary_hook *)h;
     LEAT_TRY(leat_timer_check(&p->timer, "leat_summary_hook"));
     LEAT_TRY(leat_hook_step(g, "SummarySaverHook", &p->step));
-    if (!p->op.node)
+    if (!p->op.node && !p->scaffold)
         p->op = leat_merge_all_summaries(g);
     if (p->writer || !p->dir)
         return NULL;
@@ -182,9 +183,16 @@ static leat_status summary_begin(leat_hook *h, leat_graph *g)
     return NULL;
 }
 
+void leat_summary_hook_use(leat_hook *h, const leat_scaffold *scaffold)
+{
+    ((summary_hook *)h)->scaffold = scaffold;
+}
+
 static leat_status summary_before(leat_hook *h, leat_run_context *c)
 {
     summary_hook *p = (summary_hook *)h;
+    if (!p->op.node && p->scaffold)
+        p->op = p->scaffold->summary_op;
     p->wanted = !p->began || leat_timer_due(&p->timer, p->next);
     leat_run_fetch(c, p->step);
     if (p->wanted && p->op.node)

@@ -43,12 +43,14 @@ static void make_writers(leat_monitored *ms, const leat_monitored_options *o)
         add_hook(ms, leat_step_counter_hook(.every_n_steps = count_steps, .output_dir = dir));
     int64_t steps = leat_given_int_or(given, "save_summaries_steps", o->save_summaries_steps,
                                       o->save_summaries_secs > 0 ? -1 : 100);
-    if (dir && (o->save_summaries_secs > 0 || steps > 0))
-        add_hook(ms, leat_summary_hook(.summary_op = ms->maker.scaffold.summary_op,
-                                       .save_steps = steps > 0 ? steps : -1,
-                                       .save_secs =
-                                           o->save_summaries_secs > 0 ? o->save_summaries_secs : -1,
-                                       .output_dir = dir));
+    if (dir && (o->save_summaries_secs > 0 || steps > 0)) {
+        leat_hook *h =
+            leat_summary_hook(.save_steps = steps > 0 ? steps : -1,
+                              .save_secs = o->save_summaries_secs > 0 ? o->save_summaries_secs : -1,
+                              .output_dir = dir);
+        leat_summary_hook_use(h, &ms->maker.scaffold);
+        add_hook(ms, h);
+    }
     double secs = leat_given_or(given, "save_checkpoint_secs", o->save_checkpoint_secs,
                                 o->save_checkpoint_steps > 0 ? -1 : 600);
     if (o->checkpoint_dir && (o->save_checkpoint_steps > 0 || secs > 0)) {

@@ -168,7 +168,8 @@ static leat_status settle(leat_summary_writer *w)
         pthread_cond_signal(&w->change);
     }
     const bool full = w->max_queue > 0 && w->queued > w->max_queue;
-    return full || leat_now_ns() >= w->due_ns ? flush_locked(w) : NULL;
+    const bool due = !w->has_thread && leat_now_ns() >= w->due_ns;
+    return full || due ? flush_locked(w) : NULL;
 }
 
 static leat_status write_event(leat_summary_writer *w, Leat__Event *e)

@@ -173,6 +173,10 @@ static void shows_runs(void)
     CHECK_OK(leat_summary_write_scalar(w, "later", 7, 100));
     CHECK_OK(leat_summary_flush(w));
     CHECK(command_read(c, "step 100  summary  later = 7\n"));
+    CHECK_OK(leat_summary_writer_reopen(w)); /* the program was started again */
+    CHECK_OK(leat_summary_write_scalar(w, "again", 8, 101));
+    CHECK_OK(leat_summary_flush(w));
+    CHECK(command_read(c, "step 101  summary  again = 8\n"));
     CHECK_INT(command_signal(c, SIGINT), -SIGINT);
     CHECK_OK(leat_summary_writer_close(w));
     end();

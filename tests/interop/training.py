@@ -247,3 +247,49 @@ def sync_replicas(c):
 def async_replicas(c):
     lines = replicas(c, 2, "async")
     assert all(int(l[-1].split()[1]) >= 20 for l in lines), lines
+
+
+@case()
+def summary_writers(c):
+    """The writers of tf.contrib.summary and tf.compat.v2.summary: the server writes the files, TensorFlow reads them."""
+    d = tempfile.mkdtemp()
+    try:
+        ops = tf.contrib.summary if hasattr(tf, "contrib") else None
+        if ops is None:
+            from tensorflow.python.ops import summary_ops_v2 as ops
+        step = tf.train.get_or_create_global_step()
+        writer = (ops.create_file_writer(d, max_queue=100, flush_millis=1000000)
+                  if hasattr(ops, "create_file_writer") else ops.create_file_writer_v2(d))
+        image = np.arange(2 * 3 * 4 * 3, dtype=np.uint8).reshape(2, 3, 4, 3)
+        if hasattr(ops, "scalar") and hasattr(ops, "always_record_summaries"):
+            with writer.as_default(), ops.always_record_summaries():
+                writes = [ops.scalar("s", tf.constant(2.5), step=step), ops.histogram("h", tf.range(10.0), step=step),
+                          ops.image("i", tf.constant(image), step=step, max_images=2),
+                          ops.audio("a", tf.zeros([1, 20, 1]), 8000.0, 1, step=step),
+                          ops.generic("g", tf.constant([b"x", b"y"]), step=step)]
+        else:
+            with writer.as_default(step=step):
+                writes = [ops.write("s", 2.5), ops.write("g", tf.constant([b"x", b"y"]))]
+        init = ops.summary_writer_initializer_op() if hasattr(ops, "summary_writer_initializer_op") else writer.init()
+        flush, close_it = writer.flush(), writer.close()
+        with c.session() as s:
+            s.run(tf.global_variables_initializer())
+            s.run(init)
+            s.run(writes)
+            path, = glob.glob(d + "/events*")
+            s.run(flush)
+            seen = [v for e in tf.train.summary_iterator(path) for v in e.summary.value]
+            tags = sorted(v.tag for v in seen)
+            assert tags == (["a/audio", "g", "h", "i/image/0", "i/image/1", "s"] if len(writes) > 2 else ["g", "s"]), tags
+            for v in seen:
+                if v.tag == "g":
+                    assert tf.make_ndarray(v.tensor).tolist() == [b"x", b"y"]
+                if v.tag == "h":
+                    assert v.histo.num == 10 and v.histo.max == 9 and v.histo.sum == 45
+                if v.tag == "i/image/1":
+                    with tf.Graph().as_default(), tf.Session() as mine:
+                        assert (mine.run(tf.image.decode_png(v.image.encoded_image_string)) == image[1]).all()
+            s.run(close_it)
+            raises(tf.errors.NotFoundError, lambda: s.run(writes[0]), "does not exist")
+    finally:
+        shutil.rmtree(d)

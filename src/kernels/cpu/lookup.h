@@ -13,4 +13,9 @@ leat_status leat_lookup_find(leat_kernel *k, leat_dtype *key, leat_dtype *value,
 leat_status leat_lookup_fill(leat_resource *r, const leat_tensor *keys,
                              const leat_tensor *values) LEAT_MUST_CHECK;
 
+/* lookup_file.c: the lines of a file, of which there are at least `lines`; -1: all. An empty line is
+ * INVALID_ARGUMENT. */
+leat_status leat_vocabulary_read(const char *path, int64_t lines,
+                                 leat_tensor **tokens_out) LEAT_MUST_CHECK;
+
 #endif

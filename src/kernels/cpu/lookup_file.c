@@ -130,7 +130,9 @@ static int64_t count_lines(const char *text, size_t n)
     return lines;
 }
 
-static leat_status fill(const source *f, leat_resource *table, leat_dtype key, leat_dtype value)
+/* Gives a key and a value for each line. */
+static leat_status read_pairs(const source *f, leat_dtype key, leat_dtype value,
+                              leat_tensor **keys_out, leat_tensor **values_out)
 {
     char *text;
     size_t n;
@@ -149,11 +151,33 @@ static leat_status fill(const source *f, leat_resource *table, leat_dtype key, l
         s = leat_tensor_new(value, leat_shape(lines), &values);
     if (!s)
         s = read_lines(f, text, n, keys, values);
-    if (!s)
-        s = leat_lookup_fill(table, keys, values);
+    free(text);
+    if (s) {
+        leat_tensor_unref(keys);
+        leat_tensor_unref(values);
+        return s;
+    }
+    *keys_out = keys;
+    *values_out = values;
+    return NULL;
+}
+
+leat_status leat_vocabulary_read(const char *path, int64_t lines, leat_tensor **tokens_out)
+{
+    const source f = {path, lines, '\t', WHOLE_LINE, LINE_NUMBER};
+    leat_tensor *numbers;
+    LEAT_TRY(read_pairs(&f, LEAT_STRING, LEAT_INT64, tokens_out, &numbers));
+    leat_tensor_unref(numbers);
+    return NULL;
+}
+
+static leat_status fill(const source *f, leat_resource *table, leat_dtype key, leat_dtype value)
+{
+    leat_tensor *keys, *values;
+    LEAT_TRY(read_pairs(f, key, value, &keys, &values));
+    leat_status s = leat_lookup_fill(table, keys, values);
     leat_tensor_unref(keys);
     leat_tensor_unref(values);
-    free(text);
     return s;
 }
 
