@@ -11,7 +11,8 @@ typedef struct cell {
 } cell;
 
 typedef struct parse {
-    leat_kernel *k;
+    leat_kernel *k; /* NULL: the outputs go to `outputs` */
+    leat_tensor **outputs;
     const leat_string *serialized;
     int64_t messages;
     const leat_string *names; /* of the messages, for errors; or NULL */
@@ -205,9 +206,23 @@ static void second_pass(void *arg, int64_t begin, int64_t end)
         }
 }
 
-static leat_status output(const parse *p, int o, const leat_shape *s, leat_tensor **out)
+/* Output o, of type t. */
+static leat_status output(const parse *p, int o, leat_dtype t, const leat_shape *s,
+                          leat_tensor **out)
 {
-    return leat_kernel_out(p->k, o, s, out);
+    if (p->k)
+        return leat_kernel_out(p->k, o, s, out);
+    LEAT_TRY(leat_tensor_new(t, *s, &p->outputs[o]));
+    *out = p->outputs[o];
+    return NULL;
+}
+
+static void for_messages(parse *p, double cost, void (*pass)(void *p, int64_t begin, int64_t end))
+{
+    if (p->k)
+        leat_kernel_for(p->k, p->messages, cost, pass, p);
+    else
+        pass(p, 0, p->messages);
 }
 
 /* Sets where the values of feature i begin for each message; gives their number and the most that a
@@ -233,9 +248,9 @@ static leat_status make_sparse(parse *p, int i)
     place_values(p, i, &total, &most);
     const leat_shape values = leat_shape(total), where = leat_shape(total, p->single ? 1 : 2);
     const leat_shape dims = leat_shape(p->single ? 1 : 2);
-    LEAT_TRY(output(p, f->index, &where, &indices));
-    LEAT_TRY(output(p, p->n_sparse + f->index, &values, &p->out[i]));
-    LEAT_TRY(output(p, 2 * p->n_sparse + f->index, &dims, &shape));
+    LEAT_TRY(output(p, f->index, LEAT_INT64, &where, &indices));
+    LEAT_TRY(output(p, p->n_sparse + f->index, f->dtype, &values, &p->out[i]));
+    LEAT_TRY(output(p, 2 * p->n_sparse + f->index, LEAT_INT64, &dims, &shape));
     int64_t *to = indices->data;
     for (int64_t m = 0; m < p->messages; m++)
         for (int64_t j = 0; j < p->cells[m * p->wanted.n + i].n; j++) {
@@ -277,7 +292,7 @@ static leat_status make_variable(parse *p, int i)
         memmove(s.dim + 1, s.dim, sizeof(*s.dim) * (size_t)s.rank++);
         s.dim[0] = p->messages;
     }
-    LEAT_TRY(output(p, 3 * p->n_sparse + f->index, &s, &p->out[i]));
+    LEAT_TRY(output(p, 3 * p->n_sparse + f->index, f->dtype, &s, &p->out[i]));
     for (int64_t m = 0; m < p->messages; m++)
         p->cells[m * p->wanted.n + i].at = m * most;
     return p->single ? NULL : fill(p->out[i], f->missing);
@@ -293,8 +308,8 @@ static leat_status make_ragged(parse *p, int i)
     place_values(p, i, &total, &most);
     const leat_shape values = leat_shape(total),
                      bounds = leat_shape(p->single ? 0 : p->messages + 1);
-    LEAT_TRY(output(p, out, &values, &p->out[i]));
-    LEAT_TRY(output(p, out + p->n_ragged, &bounds, &splits));
+    LEAT_TRY(output(p, out, f->dtype, &values, &p->out[i]));
+    LEAT_TRY(output(p, out + p->n_ragged, LEAT_INT64, &bounds, &splits));
     LEAT_REQUIRE(splits->dtype == LEAT_INT64 || total <= INT32_MAX, INVALID_ARGUMENT,
                  "Feature %.*s has %lld values: too many for row splits of int32",
                  (int)leat_span_size(f->key), f->key.p, (long long)total);
@@ -318,7 +333,7 @@ static leat_status make_dense(parse *p, int i)
         memmove(s.dim + 1, s.dim, sizeof(*s.dim) * (size_t)s.rank++);
         s.dim[0] = p->messages;
     }
-    return output(p, 3 * p->n_sparse + f->index, &s, &p->out[i]);
+    return output(p, 3 * p->n_sparse + f->index, f->dtype, &s, &p->out[i]);
 }
 
 static leat_status run_passes(parse *p)
@@ -330,8 +345,9 @@ static leat_status run_passes(parse *p)
     for (int i = 0; i < p->wanted.n; i++)
         if (p->wanted.v[i].role == LEAT_FEATURE_DENSE)
             LEAT_TRY(make_dense(p, i));
-    leat_kernel_for(p->k, p->messages, cost, first_pass, p);
-    LEAT_TRY(leat_kernel_check(p->k));
+    for_messages(p, cost, first_pass);
+    if (p->k)
+        LEAT_TRY(leat_kernel_check(p->k));
     if (p->bad)
         return NULL;
     for (int i = 0; i < p->wanted.n; i++) {
@@ -344,7 +360,7 @@ static leat_status run_passes(parse *p)
             LEAT_TRY(make_ragged(p, i));
     }
     if (p->two_passes)
-        leat_kernel_for(p->k, p->messages, cost, second_pass, p);
+        for_messages(p, cost, second_pass);
     return NULL;
 }
 
@@ -352,7 +368,6 @@ static leat_status run_passes(parse *p)
 static leat_status parse_all(parse *p)
 {
     int64_t cells;
-    LEAT_TRY(leat_wanted_index(&p->wanted));
     for (int i = 0; i < p->wanted.n; i++)
         p->two_passes |= p->wanted.v[i].role != LEAT_FEATURE_DENSE;
     LEAT_REQUIRE(leat_mul_ok(p->messages, p->wanted.n, &cells), RESOURCE_EXHAUSTED,
@@ -367,6 +382,23 @@ static leat_status parse_all(parse *p)
     free(p->cells);
     free(p->out);
     return leat_status_first(s, p->bad);
+}
+
+leat_status leat_example_parse(const leat_wanted *w, int n_sparse, int n_dense,
+                               const leat_string *serialized, int64_t n, leat_tensor **outputs)
+{
+    parse p = {.outputs = outputs,
+               .serialized = serialized,
+               .messages = n,
+               .wanted = *w,
+               .n_sparse = n_sparse,
+               .n_dense = n_dense};
+    leat_status s = parse_all(&p);
+    for (int i = 0; s && i < 3 * n_sparse + n_dense; i++) {
+        leat_tensor_unref(outputs[i]);
+        outputs[i] = NULL;
+    }
+    return s;
 }
 
 /* ---- The features that a node wants ---- */
@@ -522,6 +554,8 @@ static leat_status run(leat_kernel *k, leat_status (*want)(parse *p))
     parse p;
     begin(&p, k);
     leat_status s = want(&p);
+    if (!s)
+        s = leat_wanted_index(&p.wanted);
     if (!s)
         s = parse_all(&p);
     leat_wanted_release(&p.wanted);

@@ -62,6 +62,13 @@ leat_status leat_feature_set_shape(leat_feature *f, int i, const leat_shape *s) 
 /* Checks and sets the default of dense feature i. */
 leat_status leat_feature_set_default(leat_feature *f, int i, const leat_tensor *t) LEAT_MUST_CHECK;
 
+/* Parses n messages in the calling thread, for features that are indexed and not ragged. Gives the
+ * outputs of ParseExample: indices, values and shapes of sparse features, then dense ones. The
+ * 3 * n_sparse + n_dense outputs are NULL before. */
+leat_status leat_example_parse(const leat_wanted *w, int n_sparse, int n_dense,
+                               const leat_string *serialized, int64_t n,
+                               leat_tensor **outputs) LEAT_MUST_CHECK;
+
 /* INVALID_ARGUMENT: "what: 'the first bytes'". */
 leat_status leat_example_malformed(const char *what, const void *bytes, size_t n) LEAT_MUST_CHECK;
 

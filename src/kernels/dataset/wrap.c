@@ -1,14 +1,27 @@
 /* wrap.c -- datasets that give the elements of their input as they are. Those that only set
  * threads, optimisations or statistics of TensorFlow's are their input itself: Leat runs all stages
  * on the device's pool and does not rewrite datasets. */
+#include <stdlib.h>
 #include <time.h>
 
+#include "core/alloc.h"
+#include "kernels/any/resource_op.h"
 #include "kernels/dataset/iteration.h"
 
 static leat_status same_run(leat_kernel *k)
 {
     leat_dataset *d;
     LEAT_TRY(leat_dataset_in(leat_kernel_in(k, 0), &d));
+    leat_kernel_forward(k, 0, 0);
+    return NULL;
+}
+
+/* All inputs have the same elements: TensorFlow measures which is the fastest. */
+static leat_status first_run(leat_kernel *k)
+{
+    leat_dataset *d;
+    for (int i = 0; i < leat_kernel_inputs(k); i++)
+        LEAT_TRY(leat_dataset_in(leat_kernel_in(k, i), &d));
     leat_kernel_forward(k, 0, 0);
     return NULL;
 }
@@ -110,6 +123,66 @@ static const leat_dataset_kind sleep_kind = {
 };
 LEAT_DATASET_RUN(sleep_kind)
 
+/* ---- Aggregators of statistics, which stay empty ---- */
+
+static void aggregator_free(void *resource)
+{
+    free(resource);
+}
+
+static const leat_resource_type aggregator_type = {
+    "N10tensorflow4data12experimental12_GLOBAL__N_123StatsAggregatorResourceE", aggregator_free};
+
+static leat_status aggregator_make(leat_kernel *k, const char *name, leat_resource **out)
+{
+    leat_resource *r = leat_new(leat_resource);
+    leat_resource_init(r, &aggregator_type);
+    *out = r;
+    return NULL;
+}
+
+static const leat_resource_maker aggregator_maker = {.type = &aggregator_type,
+                                                     .make = aggregator_make};
+
+static leat_status aggregator_run(leat_kernel *k)
+{
+    return leat_resource_op_run(k, &aggregator_maker);
+}
+
+static leat_status check_aggregator(leat_kernel *k, int i)
+{
+    leat_resource *r;
+    LEAT_TRY(leat_kernel_resource(k, i, &aggregator_type, &r));
+    leat_resource_unref(r);
+    return NULL;
+}
+
+/* A Summary without values. */
+static leat_status aggregator_summary_run(leat_kernel *k)
+{
+    leat_tensor *y;
+    LEAT_TRY(check_aggregator(k, 0));
+    LEAT_TRY(leat_tensor_of_string("", 0, &y));
+    leat_kernel_set(k, 0, y);
+    return NULL;
+}
+
+static leat_status aggregator_writer_run(leat_kernel *k)
+{
+    return check_aggregator(k, 0);
+}
+
+static leat_status set_aggregator_run(leat_kernel *k)
+{
+    LEAT_TRY(check_aggregator(k, 1));
+    return same_run(k);
+}
+
+#define AGGREGATOR(name)                                                                           \
+    {                                                                                              \
+        .op = name, .run = aggregator_run, .state_size = sizeof(leat_resource_op),                 \
+        .release = leat_resource_op_release                                                        \
+    }
 #define BOTH(name, fn)                                                                             \
     {.op = name, .run = fn},                                                                       \
     {                                                                                              \
@@ -124,6 +197,13 @@ const leat_kernel_def leat_data_kernels_wrap[] = {
     BOTH("BytesProducedStatsDataset", same_run),
     BOTH("MaxIntraOpParallelismDataset", max_intra_run),
     BOTH("PrivateThreadPoolDataset", threads_run),
+    BOTH("ChooseFastestDataset", first_run),
+    BOTH("SetStatsAggregatorDataset", set_aggregator_run),
+    BOTH("StatsAggregatorSummary", aggregator_summary_run),
+    {.op = "StatsAggregatorSetSummaryWriter", .run = aggregator_writer_run},
+    AGGREGATOR("StatsAggregatorHandle"),
+    AGGREGATOR("ExperimentalStatsAggregatorHandle"),
+    AGGREGATOR("StatsAggregatorHandleV2"),
     BOTH("IgnoreErrorsDataset", ignore_kind_run),
     BOTH("SleepDataset", sleep_kind_run),
     {0},
