@@ -1,5 +1,5 @@
 /* dataset_more.c -- datasets of CSV files and of parsed Examples, what only some programs use, and
- * ragged tensors as elements. */
+ * ragged tensors as elements, which may have no splits, as in TensorFlow 2. */
 #include "ops/dataset.h"
 #include "ops/infer_util.h"
 
@@ -32,7 +32,8 @@ static leat_status ragged_in(leat_infer *c)
     for (int i = 0; i < n; i++)
         LEAT_TRY(leat_infer_rank(c, i, 1, &s));
     s = leat_infer_in(c, n);
-    LEAT_REQUIRE(s.rank != 0, INVALID_ARGUMENT, "Shape must be at least rank 1 but is rank 0");
+    LEAT_REQUIRE(s.rank != 0 || n == 0, INVALID_ARGUMENT,
+                 "Shape must be at least rank 1 but is rank 0");
     return NULL;
 }
 
@@ -42,8 +43,9 @@ static leat_status to_variant_shape(leat_infer *c)
     leat_infer_out(c, 0, leat_shape());
     if (leat_node_bool(leat_infer_node(c), "batched_input")) {
         const leat_shape s = leat_infer_in(c, 0);
-        const int64_t n = s.rank == 1 ? s.dim[0] : -1;
-        leat_infer_out(c, 0, leat_shape(n > 0 ? n - 1 : -1));
+        const int64_t n = s.rank > 0 ? s.dim[0] : -1;
+        const bool rows = leat_infer_inputs(c) == 1; /* there are no splits */
+        leat_infer_out(c, 0, leat_shape(rows ? n : n > 0 ? n - 1 : -1));
     }
     return NULL;
 }
@@ -87,6 +89,12 @@ const leat_op_def leat_ops_dataset_more[] = {
          .inputs = "input_dataset: variant, stats_aggregator: resource, tag: string, "
                    "counter_prefix: string",
          .attrs = ELEMENTS, HANDLE, .flags = LEAT_OP_STATEFUL),
+    BOTH("ThreadPoolHandle", .outputs = "handle: resource",
+         .attrs = "num_threads: int; max_intra_op_parallelism: int = 1; display_name: string; "
+                  "container: string = ''; shared_name: string = ''",
+         .shape = leat_shape_scalar, .flags = LEAT_OP_STATEFUL),
+    BOTH("ThreadPoolDataset", .inputs = "input_dataset: variant, thread_pool: resource",
+         .attrs = ELEMENTS, HANDLE, .flags = LEAT_OP_STATEFUL),
     BOTH("StatsAggregatorHandle", .outputs = "handle: resource",
          .attrs = "container: string = ''; shared_name: string = ''", .shape = leat_shape_scalar,
          .flags = LEAT_OP_STATEFUL),
@@ -109,14 +117,14 @@ const leat_op_def leat_ops_dataset_more[] = {
     {.name = "RaggedTensorToVariant",
      .inputs = "rt_nested_splits: RAGGED_RANK * Tsplits, rt_dense_values: Tvalues",
      .outputs = "encoded_ragged: variant",
-     .attrs = "RAGGED_RANK: int >= 1; Tvalues: type; Tsplits: {int32, int64}; "
+     .attrs = "RAGGED_RANK: int >= 0; Tvalues: type; Tsplits: {int32, int64}; "
               "batched_input: bool",
      .shape = to_variant_shape,
      .grad = leat_grad_missing},
     {.name = "RaggedTensorFromVariant",
      .inputs = "encoded_ragged: variant",
      .outputs = "output_nested_splits: output_ragged_rank * Tsplits, output_dense_values: Tvalues",
-     .attrs = "input_ragged_rank: int >= -1; output_ragged_rank: int >= 1; Tvalues: type; "
+     .attrs = "input_ragged_rank: int >= -1; output_ragged_rank: int >= 0; Tvalues: type; "
               "Tsplits: {int32, int64}",
      .shape = from_variant_shape,
      .grad = leat_grad_missing},

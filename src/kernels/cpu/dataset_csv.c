@@ -17,8 +17,9 @@ typedef struct csv {
     bool header, quotes;
     int delimiter;
     char *na_value;
-    int64_t *select; /* columns, in ascending order */
-    int64_t n_select;
+    /* Columns to give, or to leave out, in ascending order. */
+    int64_t *select, *exclude;
+    int64_t n_select, n_exclude;
     leat_tensor **defaults; /* one for each tensor of an element, with one element or none */
 } csv;
 
@@ -159,6 +160,8 @@ static leat_status field_tensor(csv_reader *x, int i, leat_tensor **out)
 
 static bool is_wanted(const csv *d, int64_t column, int found)
 {
+    if (d->n_exclude)
+        return column - found >= d->n_exclude || d->exclude[column - found] != column;
     return d->n_select == 0 || (found < d->n_select && d->select[found] == column);
 }
 
@@ -312,6 +315,7 @@ static void csv_release(leat_dataset *base)
     free(d->names);
     free(d->defaults);
     free(d->select);
+    free(d->exclude);
     free(d->na_value);
 }
 
@@ -329,9 +333,8 @@ static leat_status read_names(leat_kernel *k, csv *d)
     return NULL;
 }
 
-static leat_status read_defaults(leat_kernel *k, csv *d, int first)
+static leat_status read_defaults(leat_kernel *k, csv *d, int first, int n)
 {
-    const int n = leat_kernel_inputs(k) - first;
     LEAT_REQUIRE(n == d->base.n, INVALID_ARGUMENT,
                  "There are %d record_defaults for %d output_types", n, d->base.n);
     d->defaults = leat_new_array(leat_tensor *, n + 1);
@@ -363,20 +366,33 @@ static leat_status read_form(leat_kernel *k, csv *d)
     return s;
 }
 
-static leat_status read_select(leat_kernel *k, csv *d)
+/* A list of columns, in ascending order. */
+static leat_status read_columns(const leat_tensor *t, const char *name, int64_t **out, int64_t *n)
+{
+    LEAT_REQUIRE(t->shape.rank == 1, INVALID_ARGUMENT, "`%s` must be a vector.", name);
+    LEAT_TRY(leat_try_array(t->count + 1, out));
+    for (; *n < t->count; ++*n) {
+        const int64_t column = AT(int64_t, t)[*n];
+        LEAT_REQUIRE(*n == 0 || (*out)[*n - 1] < column, INVALID_ARGUMENT,
+                     "%s should be strictly increasing indices", name);
+        LEAT_REQUIRE(column >= 0, INVALID_ARGUMENT, "%s should be non-negative indices", name);
+        (*out)[*n] = column;
+    }
+    return NULL;
+}
+
+/* The second version has exclude_cols as its last input. */
+static leat_status read_select(leat_kernel *k, csv *d, bool second)
 {
     const leat_tensor *t = leat_kernel_in(k, 7);
-    LEAT_REQUIRE(t->shape.rank == 1, INVALID_ARGUMENT, "`select_cols` must be a vector.");
     LEAT_REQUIRE(t->count == 0 || t->count == d->base.n, INVALID_ARGUMENT,
                  "select_cols should match output size");
-    LEAT_TRY(leat_try_array(t->count + 1, &d->select));
-    for (; d->n_select < t->count; d->n_select++) {
-        const int64_t i = d->n_select, column = AT(int64_t, t)[i];
-        LEAT_REQUIRE(i == 0 || d->select[i - 1] < column, INVALID_ARGUMENT,
-                     "select_cols should be strictly increasing indices");
-        LEAT_REQUIRE(column >= 0, INVALID_ARGUMENT, "select_cols should be non-negative indices");
-        d->select[i] = column;
-    }
+    LEAT_TRY(read_columns(t, "select_cols", &d->select, &d->n_select));
+    if (second)
+        LEAT_TRY(read_columns(leat_kernel_in(k, leat_kernel_inputs(k) - 1), "exclude_cols",
+                              &d->exclude, &d->n_exclude));
+    LEAT_REQUIRE(!d->n_select || !d->n_exclude, INVALID_ARGUMENT,
+                 "Either select_cols or exclude_cols should be empty");
     return NULL;
 }
 
@@ -385,9 +401,10 @@ static leat_status csv_make(leat_kernel *k, leat_dataset *base)
     csv *d = (csv *)base;
     int64_t buffer;
     char *delimiter;
+    const bool second = strcmp(leat_node_op(leat_kernel_node(k)), "CSVDatasetV2") == 0;
     LEAT_TRY(read_names(k, d));
     LEAT_TRY(read_form(k, d));
-    LEAT_TRY(read_defaults(k, d, 8));
+    LEAT_TRY(read_defaults(k, d, 8, leat_kernel_inputs(k) - 8 - second));
     LEAT_TRY(leat_data_int(k, 2, "buffer_size", &buffer));
     LEAT_REQUIRE(buffer > 0, INVALID_ARGUMENT, "buffer_size should be positive");
     LEAT_TRY(leat_data_string(k, 4, "field_delim", &delimiter));
@@ -398,7 +415,7 @@ static leat_status csv_make(leat_kernel *k, leat_dataset *base)
     LEAT_TRY(leat_data_bool(k, 3, "header", &d->header));
     LEAT_TRY(leat_data_bool(k, 5, "use_quote_delim", &d->quotes));
     LEAT_TRY(leat_data_string(k, 6, "na_value", &d->na_value));
-    return read_select(k, d);
+    return read_select(k, d, second);
 }
 
 static const leat_dataset_kind csv_kind = {
@@ -418,5 +435,6 @@ LEAT_DATASET_RUN(csv_kind)
 const leat_kernel_def leat_cpu_dataset_csv[] = {
     {.op = "CSVDataset", .run = csv_kind_run},
     {.op = "ExperimentalCSVDataset", .run = csv_kind_run},
+    {.op = "CSVDatasetV2", .run = csv_kind_run},
     {0},
 };

@@ -122,6 +122,12 @@ static leat_status read_keys(leat_kernel *k, examples *d)
     const char *const *sparse = leat_node_strings(node, "sparse_keys", &n_sparse);
     const char *const *dense = leat_node_strings(node, "dense_keys", &n_dense);
     const leat_dtype *types = leat_node_types(node, "sparse_types", &n_types);
+    int n_ragged = 0;
+    if (leat_node_has(node, "ragged_keys"))
+        leat_node_strings(node, "ragged_keys", &n_ragged);
+    LEAT_REQUIRE(!n_ragged, UNIMPLEMENTED,
+                 "ParseExampleDatasetV2 has no ragged features here: parse in a map, by "
+                 "parse_example");
     LEAT_REQUIRE(n_types == n_sparse, INVALID_ARGUMENT, "len(sparse_keys) != len(sparse_types)");
     LEAT_REQUIRE(leat_kernel_inputs(k) == 2 + n_dense, INVALID_ARGUMENT,
                  "Expected len(dense_defaults) == len(dense_keys) but got: %d vs. %d",
@@ -198,5 +204,6 @@ static leat_status examples_run(leat_kernel *k)
 const leat_kernel_def leat_cpu_dataset_example[] = {
     {.op = "ParseExampleDataset", .run = examples_run},
     {.op = "ExperimentalParseExampleDataset", .run = examples_run},
+    {.op = "ParseExampleDatasetV2", .run = examples_run},
     {0},
 };

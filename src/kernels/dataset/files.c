@@ -266,14 +266,22 @@ static leat_status not_negative(leat_kernel *k, int i, const char *name, const c
     return NULL;
 }
 
+/* The size of a buffer, which is not used; TensorFlow 2 has -1 for its default. */
+static leat_status read_buffer(leat_kernel *k, int i)
+{
+    int64_t size;
+    LEAT_TRY(leat_data_int(k, i, "buffer_size", &size));
+    LEAT_REQUIRE(size >= -1, INVALID_ARGUMENT, "`buffer_size` must be >= 0 (0 == default)");
+    return NULL;
+}
+
 static leat_status compressed_make(leat_kernel *k, leat_dataset *base, int form)
 {
     files *d = (files *)base;
-    int64_t buffer;
     d->form = form;
     LEAT_TRY(read_names(k, d));
     LEAT_TRY(read_compression(k, 1, d));
-    return not_negative(k, 2, "buffer_size", "`buffer_size` must be >= 0 (0 == default)", &buffer);
+    return read_buffer(k, 2);
 }
 
 static leat_status records_make(leat_kernel *k, leat_dataset *d)
@@ -289,7 +297,6 @@ static leat_status lines_make(leat_kernel *k, leat_dataset *d)
 static leat_status fixed_make(leat_kernel *k, leat_dataset *base)
 {
     files *d = (files *)base;
-    int64_t buffer;
     d->form = FIXED;
     LEAT_TRY(read_names(k, d));
     LEAT_TRY(not_negative(k, 1, "header_bytes", "`header_bytes` must be >= 0", &d->header));
@@ -299,8 +306,7 @@ static leat_status fixed_make(leat_kernel *k, leat_dataset *base)
     int64_t sum;
     LEAT_REQUIRE(leat_add_ok(d->record, d->footer, &sum) && leat_add_ok(sum, d->header, &sum),
                  INVALID_ARGUMENT, "header, record and footer are too large");
-    LEAT_TRY(
-        not_negative(k, 4, "buffer_size", "`buffer_size` must be >= 0 (0 == default)", &buffer));
+    LEAT_TRY(read_buffer(k, 4));
     if (leat_kernel_inputs(k) > 5)
         return read_compression(k, 5, d);
     d->compression = leat_xstrdup("");

@@ -44,7 +44,7 @@ static leat_status check_splits(const leat_tensor *splits, int level, int64_t ro
 /* Checks n levels of splits and the values, which follow them. */
 static leat_status check_ragged(leat_tensor *const *v, int n)
 {
-    LEAT_REQUIRE(v[n]->shape.rank >= 1, INVALID_ARGUMENT,
+    LEAT_REQUIRE(v[n]->shape.rank >= 1 || n == 0, INVALID_ARGUMENT,
                  "Ragged values must have rank >= 1, but are a scalar");
     for (int i = 0; i < n; i++)
         LEAT_TRY(check_splits(v[i], i, i + 1 < n ? v[i + 1]->count - 1 : v[n]->shape.dim[0]));
@@ -106,13 +106,27 @@ static leat_status row_variant(leat_tensor *const *v, int n, int64_t row, leat_v
     return s;
 }
 
+/* Row `row` of values without splits. */
+static leat_status value_variant(const leat_tensor *values, int64_t row, leat_variant *out)
+{
+    leat_tensor *one, *x;
+    LEAT_TRY(leat_tensor_rows(values, row, row + 1, &one));
+    leat_status s =
+        leat_tensor_reshape(one, leat_shape_make(one->shape.rank - 1, one->shape.dim + 1), &x);
+    leat_tensor_unref(one);
+    return s ? s : list_variant(&x, 1, out);
+}
+
 static leat_status batch_variants(leat_kernel *k, leat_tensor *const *v, int n)
 {
     leat_tensor *y;
-    const leat_shape rows = leat_shape(v[0]->count - 1);
+    LEAT_REQUIRE(n || v[0]->shape.rank > 0, INVALID_ARGUMENT,
+                 "A scalar has no rows that could be elements");
+    const leat_shape rows = leat_shape(n ? v[0]->count - 1 : v[0]->shape.dim[0]);
     LEAT_TRY(leat_kernel_out(k, 0, &rows, &y));
     for (int64_t i = 0; i < y->count; i++)
-        LEAT_TRY(row_variant(v, n, i, &AT(leat_variant, y)[i]));
+        LEAT_TRY(n ? row_variant(v, n, i, &AT(leat_variant, y)[i])
+                   : value_variant(v[0], i, &AT(leat_variant, y)[i]));
     return NULL;
 }
 
@@ -274,6 +288,9 @@ static leat_status stack_all(const stack *s)
                  "There is no ragged tensor in an array of shape %s, from which the shape of the "
                  "values could be seen",
                  leat_shape_show(&s->x->shape).s);
+    for (int64_t i = 0; i < s->x->count; i++)
+        LEAT_REQUIRE(s->parts[i][s->levels]->shape.rank > 0, INVALID_ARGUMENT,
+                     "Ragged values must have rank >= 1, but are scalars");
     for (int d = 0; d < rank; d++)
         LEAT_TRY(dimension_splits(s, d));
     for (int l = 0; l < s->levels; l++)

@@ -1,10 +1,13 @@
 /* unique.c -- Unique: elements that did not come before; Rebatch: batches, each cut into as many
- * parts as there are replicas. */
+ * parts as there are replicas; its second version, which TensorFlow 2 has: batches of other sizes.
+ */
 #include <stdlib.h>
 
 #include "core/alloc.h"
 #include "core/map.h"
+#include "kernels/dataset/batch.h"
 #include "kernels/dataset/pull.h"
+#include "kernels/dataset/sources.h"
 #include "kernels/dataset/state.h"
 
 /* ---- Unique ---- */
@@ -231,10 +234,146 @@ static const leat_dataset_kind rebatch_kind = {
 };
 LEAT_DATASET_RUN(rebatch_kind)
 
+/* ---- RebatchDatasetV2: the rows of all batches, in batches of the sizes given, in turn ---- */
+
+typedef struct resize {
+    leat_dataset base;
+    int64_t *sizes;
+    int64_t n;
+    bool drop_remainder;
+} resize;
+
+typedef struct resize_iterator {
+    leat_iterator base;
+    leat_element whole; /* the batch whose rows are taken */
+    int64_t row, rows;  /* the next one, and their number */
+    leat_elements got;  /* rows of the batch that is made */
+    int64_t turn;       /* index of its size */
+} resize_iterator;
+
+static leat_status resize_make(leat_kernel *k, leat_dataset *base)
+{
+    resize *d = (resize *)base;
+    const leat_tensor *t = leat_kernel_in(k, 1);
+    LEAT_REQUIRE(t->shape.rank <= 1 && t->count > 0, INVALID_ARGUMENT,
+                 "Expected `batch_sizes` to be a scalar or a vector that is not empty, but its "
+                 "shape is %s",
+                 leat_shape_show(&t->shape).s);
+    LEAT_TRY(leat_try_array(t->count, &d->sizes));
+    for (; d->n < t->count; d->n++) {
+        d->sizes[d->n] = AT(int64_t, t)[d->n];
+        LEAT_REQUIRE(d->sizes[d->n] > 0, INVALID_ARGUMENT,
+                     "`batch_sizes` must be greater than zero, but one is %lld",
+                     (long long)d->sizes[d->n]);
+    }
+    return leat_data_bool(k, 2, "drop_remainder", &d->drop_remainder);
+}
+
+static void resize_release(leat_dataset *d)
+{
+    free(((resize *)d)->sizes);
+}
+
+static leat_status take_batch(resize_iterator *x, leat_element *e)
+{
+    LEAT_TRY(check_whole(e));
+    for (int i = 1; i < e->n; i++)
+        LEAT_REQUIRE(e->v[i]->shape.dim[0] == e->v[0]->shape.dim[0], INVALID_ARGUMENT,
+                     "Cannot rebatch dataset: all components must have the same number of rows, "
+                     "but component 0 has %lld and component %d has %lld",
+                     (long long)e->v[0]->shape.dim[0], i, (long long)e->v[i]->shape.dim[0]);
+    x->row = 0;
+    x->rows = e->n ? e->v[0]->shape.dim[0] : 0;
+    leat_element_clear(&x->whole);
+    x->whole = leat_element_take(e);
+    return NULL;
+}
+
+static leat_status take_rows(resize_iterator *x, int64_t size)
+{
+    while (x->row < x->rows && x->got.n < size) {
+        leat_element e;
+        LEAT_TRY(leat_element_row(&x->whole, x->row++, &e));
+        leat_elements_add(&x->got, &e);
+    }
+    return NULL;
+}
+
+static leat_next give_batch(resize_iterator *x, leat_pull *p)
+{
+    leat_element e;
+    leat_status s = leat_batch_elements(&x->got, &e);
+    leat_elements_clear(&x->got);
+    x->turn = (x->turn + 1) % ((const resize *)x->base.d)->n;
+    return s ? leat_pull_fail(p, s) : leat_pull_give(p, e);
+}
+
+static leat_next resize_next(leat_iterator *it, leat_pull *p)
+{
+    resize_iterator *x = (resize_iterator *)it;
+    const resize *d = (const resize *)it->d;
+    const int64_t size = d->sizes[x->turn];
+    leat_status s = NULL;
+    if (p->why == LEAT_WHY_PULLED && p->end)
+        return x->got.n && !d->drop_remainder ? give_batch(x, p) : LEAT_NEXT_END;
+    if (p->why == LEAT_WHY_PULLED)
+        s = take_batch(x, &p->element);
+    if (!s)
+        s = take_rows(x, size);
+    if (s)
+        return leat_pull_fail(p, s);
+    return x->got.n == size ? give_batch(x, p) : leat_pull_from(p, it->input);
+}
+
+static void resize_close(leat_iterator *it)
+{
+    leat_element_clear(&((resize_iterator *)it)->whole);
+    leat_elements_clear(&((resize_iterator *)it)->got);
+}
+
+static leat_status resize_save(leat_iterator *it, leat_state_writer *w)
+{
+    resize_iterator *x = (resize_iterator *)it;
+    leat_state_put_int(w, x->turn);
+    leat_state_put_int(w, x->row);
+    LEAT_TRY(leat_state_put_element(w, &x->whole));
+    return leat_state_put_elements(w, &x->got);
+}
+
+static leat_status resize_restore(leat_iterator *it, leat_state_reader *r)
+{
+    resize_iterator *x = (resize_iterator *)it;
+    leat_element e = {0};
+    int64_t row;
+    LEAT_TRY(leat_state_get_within(r, 0, ((const resize *)it->d)->n - 1, &x->turn));
+    LEAT_TRY(leat_state_get_within(r, 0, INT64_MAX, &row));
+    LEAT_TRY(leat_state_get_element(r, &e));
+    leat_status s = take_batch(x, &e);
+    leat_element_clear(&e);
+    LEAT_TRY(s);
+    x->row = row;
+    return leat_state_get_elements(r, &x->got);
+}
+
+static const leat_dataset_kind resize_kind = {
+    .size = sizeof(resize),
+    .iterator_size = sizeof(resize_iterator),
+    .inputs = 1,
+    .own_types = true,
+    .make = resize_make,
+    .release = resize_release,
+    .next = resize_next,
+    .close = resize_close,
+    .save = resize_save,
+    .restore = resize_restore,
+};
+LEAT_DATASET_RUN(resize_kind)
+
 const leat_kernel_def leat_data_kernels_unique[] = {
     {.op = "UniqueDataset", .run = unique_kind_run},
     {.op = "ExperimentalUniqueDataset", .run = unique_kind_run},
     {.op = "RebatchDataset", .run = rebatch_kind_run},
     {.op = "ExperimentalRebatchDataset", .run = rebatch_kind_run},
+    {.op = "RebatchDatasetV2", .run = resize_kind_run},
     {0},
 };
