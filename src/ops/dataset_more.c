@@ -80,6 +80,8 @@ const leat_op_def leat_ops_dataset_more[] = {
                   "sparse_types: " EXAMPLE_TYPES " >= 0; Tdense: " EXAMPLE_TYPES " >= 0; "
                   "dense_shapes: list(shape) >= 0; " ELEMENTS "; sloppy: bool = false",
          HANDLE),
+    BOTH("AutoShardDataset", .inputs = "input_dataset: variant, num_workers: int64, index: int64",
+         .attrs = ELEMENTS, HANDLE),
     BOTH("UniqueDataset", .inputs = "input_dataset: variant", .attrs = ELEMENTS, HANDLE),
     BOTH("RebatchDataset", .inputs = "input_dataset: variant, num_replicas: int64",
          .attrs = ELEMENTS "; use_fallback: bool = true", HANDLE),

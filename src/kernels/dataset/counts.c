@@ -260,6 +260,18 @@ static const leat_dataset_kind shard_kind = {
 };
 LEAT_DATASET_RUN(shard_kind)
 
+leat_status leat_dataset_sharded(leat_dataset *in, const char *name, int64_t shards, int64_t index,
+                                 leat_dataset **out)
+{
+    leat_dataset *d;
+    LEAT_TRY(leat_dataset_over(&shard_kind, "ShardDataset", name, &in, 1, &d));
+    ((shard *)d)->shards = shards;
+    ((shard *)d)->index = index;
+    ((shard *)d)->require_non_empty = true;
+    *out = d;
+    return NULL;
+}
+
 const leat_kernel_def leat_data_kernels_counts[] = {
     {.op = "RepeatDataset", .run = repeat_kind_run},
     {.op = "TakeDataset", .run = take_kind_run},

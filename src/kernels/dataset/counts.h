@@ -7,5 +7,8 @@
 /* op is RepeatDataset, TakeDataset or SkipDataset. A count below 0 means all. */
 leat_status leat_dataset_counted(leat_dataset *in, const char *op, int64_t count,
                                  leat_dataset **out) LEAT_MUST_CHECK;
+/* Every shards-th element, from index on. It is an error if a shard has none. */
+leat_status leat_dataset_sharded(leat_dataset *in, const char *name, int64_t shards, int64_t index,
+                                 leat_dataset **out) LEAT_MUST_CHECK;
 
 #endif
