@@ -182,7 +182,6 @@ static bool is_of_later_version(const char *op, const leat_attr *a)
         {.name = "multiply_linear_by_lr", .kind = LEAT_ARG_BOOL},
         {.name = "allow_missing_files", .kind = LEAT_ARG_BOOL},
         {.name = "resize_if_index_out_of_bounds", .kind = LEAT_ARG_BOOL},
-        {.name = "stop_on_empty_dataset", .kind = LEAT_ARG_BOOL},
         {.name = "narrow_range", .kind = LEAT_ARG_BOOL},
         {.name = "perturb_singular", .kind = LEAT_ARG_BOOL},
         {.name = "bad_indices_policy", .kind = LEAT_ARG_STRING, .s = ""},
@@ -213,6 +212,15 @@ static bool is_of_later_version(const char *op, const leat_attr *a)
     return false;
 }
 
+/* An attribute of TensorFlow 2 that the kernel of an op of TensorFlow 1 knows by another name,
+ * since the op's definition does not have it. */
+static void rename_later(const char *op, leat_attr *a)
+{
+    if (strcmp(a->name, "stop_on_empty_dataset") == 0 && leat_op_find(op) &&
+        leat_op_attr_index(leat_op_find(op), a->name) < 0)
+        a->name = "_stop_on_empty_dataset";
+}
+
 static leat_status make(importer *im, int node)
 {
     const Leat__NodeDef *d = im->defs[node];
@@ -233,10 +241,12 @@ static leat_status make(importer *im, int node)
                                  &attrs[spec.n_attrs]);
         if (s)
             break;
-        if (is_of_later_version(d->op, &attrs[spec.n_attrs]))
+        if (is_of_later_version(d->op, &attrs[spec.n_attrs])) {
             leat_attr_release(&attrs[spec.n_attrs]);
-        else
+        } else {
+            rename_later(d->op, &attrs[spec.n_attrs]);
             prefix_class(im, &attrs[spec.n_attrs++]);
+        }
     }
     if (!s)
         s = leat_graph_add(im->g, &spec, &im->made[node]);

@@ -11,7 +11,8 @@ typedef struct cell {
 } cell;
 
 typedef struct parse {
-    leat_kernel *k;
+    leat_kernel *k; /* NULL: the outputs go to `outputs` */
+    leat_tensor **outputs;
     const leat_string *serialized;
     int64_t messages;
     const leat_string *names; /* of the messages, for errors; or NULL */
@@ -116,7 +117,7 @@ static leat_status use(const parse *p, int i, int64_t m, leat_span value)
 /* The default of a dense feature; without elements: there is none. */
 static const leat_tensor *default_of(const parse *p, const leat_feature *f)
 {
-    return leat_kernel_in(p->k, p->first_default + f->index);
+    return p->k ? leat_kernel_in(p->k, p->first_default + f->index) : f->missing;
 }
 
 static leat_status use_default(const parse *p, int i, int64_t m)
@@ -217,9 +218,23 @@ static void second_pass(void *arg, int64_t begin, int64_t end)
         }
 }
 
-static leat_status output(const parse *p, int o, const leat_shape *s, leat_tensor **out)
+/* Output o, of type t. */
+static leat_status output(const parse *p, int o, leat_dtype t, const leat_shape *s,
+                          leat_tensor **out)
 {
-    return leat_kernel_out(p->k, o, s, out);
+    if (p->k)
+        return leat_kernel_out(p->k, o, s, out);
+    LEAT_TRY(leat_tensor_new(t, *s, &p->outputs[o]));
+    *out = p->outputs[o];
+    return NULL;
+}
+
+static void for_messages(parse *p, double cost, void (*pass)(void *p, int64_t begin, int64_t end))
+{
+    if (p->k)
+        leat_kernel_for(p->k, p->messages, cost, pass, p);
+    else
+        pass(p, 0, p->messages);
 }
 
 /* Sets where the values of feature i begin for each message; gives their number and the most that a
@@ -245,9 +260,9 @@ static leat_status make_sparse(parse *p, int i)
     place_values(p, i, &total, &most);
     const leat_shape values = leat_shape(total), where = leat_shape(total, p->single ? 1 : 2);
     const leat_shape dims = leat_shape(p->single ? 1 : 2);
-    LEAT_TRY(output(p, f->index, &where, &indices));
-    LEAT_TRY(output(p, p->n_sparse + f->index, &values, &p->out[i]));
-    LEAT_TRY(output(p, 2 * p->n_sparse + f->index, &dims, &shape));
+    LEAT_TRY(output(p, f->index, LEAT_INT64, &where, &indices));
+    LEAT_TRY(output(p, p->n_sparse + f->index, f->dtype, &values, &p->out[i]));
+    LEAT_TRY(output(p, 2 * p->n_sparse + f->index, LEAT_INT64, &dims, &shape));
     int64_t *to = indices->data;
     for (int64_t m = 0; m < p->messages; m++)
         for (int64_t j = 0; j < p->cells[m * p->wanted.n + i].n; j++) {
@@ -289,7 +304,7 @@ static leat_status make_variable(parse *p, int i)
         memmove(s.dim + 1, s.dim, sizeof(*s.dim) * (size_t)s.rank++);
         s.dim[0] = p->messages;
     }
-    LEAT_TRY(output(p, 3 * p->n_sparse + f->index, &s, &p->out[i]));
+    LEAT_TRY(output(p, 3 * p->n_sparse + f->index, f->dtype, &s, &p->out[i]));
     for (int64_t m = 0; m < p->messages; m++)
         p->cells[m * p->wanted.n + i].at = m * most;
     return p->single ? NULL : fill(p->out[i], default_of(p, f));
@@ -305,8 +320,8 @@ static leat_status make_ragged(parse *p, int i)
     place_values(p, i, &total, &most);
     const leat_shape values = leat_shape(total),
                      bounds = leat_shape(p->single ? 0 : p->messages + 1);
-    LEAT_TRY(output(p, out, &values, &p->out[i]));
-    LEAT_TRY(output(p, out + p->n_ragged, &bounds, &splits));
+    LEAT_TRY(output(p, out, f->dtype, &values, &p->out[i]));
+    LEAT_TRY(output(p, out + p->n_ragged, LEAT_INT64, &bounds, &splits));
     LEAT_REQUIRE(splits->dtype == LEAT_INT64 || total <= INT32_MAX, INVALID_ARGUMENT,
                  "Feature %.*s has %lld values: too many for row splits of int32",
                  (int)leat_span_size(f->key), f->key.p, (long long)total);
@@ -330,7 +345,7 @@ static leat_status make_dense(parse *p, int i)
         memmove(s.dim + 1, s.dim, sizeof(*s.dim) * (size_t)s.rank++);
         s.dim[0] = p->messages;
     }
-    return output(p, 3 * p->n_sparse + f->index, &s, &p->out[i]);
+    return output(p, 3 * p->n_sparse + f->index, f->dtype, &s, &p->out[i]);
 }
 
 static leat_status run_passes(parse *p)
@@ -342,8 +357,9 @@ static leat_status run_passes(parse *p)
     for (int i = 0; i < p->wanted.n; i++)
         if (p->wanted.v[i].role == LEAT_FEATURE_DENSE)
             LEAT_TRY(make_dense(p, i));
-    leat_kernel_for(p->k, p->messages, cost, first_pass, p);
-    LEAT_TRY(leat_kernel_check(p->k));
+    for_messages(p, cost, first_pass);
+    if (p->k)
+        LEAT_TRY(leat_kernel_check(p->k));
     if (p->bad)
         return NULL;
     for (int i = 0; i < p->wanted.n; i++) {
@@ -356,7 +372,7 @@ static leat_status run_passes(parse *p)
             LEAT_TRY(make_ragged(p, i));
     }
     if (p->two_passes)
-        leat_kernel_for(p->k, p->messages, cost, second_pass, p);
+        for_messages(p, cost, second_pass);
     return NULL;
 }
 
@@ -382,6 +398,23 @@ static leat_status parse_all(parse *p)
     free(p->cells);
     free(p->out);
     return leat_status_first(s, p->bad);
+}
+
+leat_status leat_wanted_parse(const leat_wanted *w, int n_sparse, int n_dense,
+                              const leat_string *serialized, int64_t n, leat_tensor **outputs)
+{
+    parse p = {.outputs = outputs,
+               .serialized = serialized,
+               .messages = n,
+               .wanted = *w,
+               .n_sparse = n_sparse,
+               .n_dense = n_dense};
+    leat_status s = parse_all(&p);
+    for (int i = 0; s && i < 3 * n_sparse + n_dense; i++) {
+        leat_tensor_unref(outputs[i]);
+        outputs[i] = NULL;
+    }
+    return s;
 }
 
 /* ---- The features that a node wants ---- */

@@ -29,7 +29,7 @@ typedef struct leat_feature {
     leat_shape shape; /* of a dense one */
     /* Values of a dense feature, or of one row of a variable one. */
     int64_t stride;
-    const leat_tensor *missing; /* of a SequenceExample: the default of a dense one */
+    const leat_tensor *missing; /* the default of a dense one, if it is no input of a kernel */
     int index;                  /* among those of its role: of its outputs */
 } leat_feature;
 
@@ -62,6 +62,13 @@ leat_status leat_feature_set_shape(leat_feature *f, int i, const leat_shape *s) 
 /* Checks the default of dense feature i. */
 leat_status leat_feature_check_default(const leat_feature *f, int i,
                                        const leat_tensor *t) LEAT_MUST_CHECK;
+
+/* Parses n messages in the calling thread, for features that are indexed and not ragged. Gives the
+ * outputs of ParseExample: indices, values and shapes of sparse features, then dense ones. The
+ * 3 * n_sparse + n_dense outputs are NULL before. */
+leat_status leat_wanted_parse(const leat_wanted *w, int n_sparse, int n_dense,
+                              const leat_string *serialized, int64_t n,
+                              leat_tensor **outputs) LEAT_MUST_CHECK;
 
 /* INVALID_ARGUMENT: "what: 'the first bytes'". */
 leat_status leat_example_malformed(const char *what, const void *bytes, size_t n) LEAT_MUST_CHECK;

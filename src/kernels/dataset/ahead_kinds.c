@@ -116,6 +116,15 @@ static leat_status prefetch_run(leat_kernel *k)
 
 /* ---- ParallelMap ---- */
 
+/* TensorFlow 1 has an attribute `sloppy`, 2 has `deterministic`. */
+static bool any_order(leat_kernel *k)
+{
+    const leat_node *n = leat_kernel_node(k);
+    if (leat_node_has(n, "sloppy"))
+        return leat_node_bool(n, "sloppy");
+    return strcmp(leat_node_string(n, "deterministic"), "false") == 0;
+}
+
 static leat_status read_calls(leat_kernel *k, int i, leat_dataset *d)
 {
     ahead *a = (ahead *)d;
@@ -129,7 +138,7 @@ static leat_status read_calls(leat_kernel *k, int i, leat_dataset *d)
 static leat_status map_make(leat_kernel *k, leat_dataset *d)
 {
     LEAT_TRY(read_calls(k, leat_kernel_inputs(k) - 1, d));
-    ((ahead *)d)->any_order = leat_node_bool(leat_kernel_node(k), "sloppy");
+    ((ahead *)d)->any_order = any_order(k);
     return leat_map_make(k, d);
 }
 
@@ -143,13 +152,8 @@ static leat_status map_open(leat_iterator *it)
                                                 .any_order = a->any_order});
 }
 
-static int64_t map_cardinality(const leat_dataset *d)
-{
-    return ((const ahead *)d)->keeps_count ? same_cardinality(d) : LEAT_CARDINALITY_UNKNOWN;
-}
-
 static const leat_dataset_kind map_kind = {
-    AHEAD_KIND,       .own_types = true, .make = map_make, .cardinality = map_cardinality,
+    AHEAD_KIND,       .own_types = true, .make = map_make, .cardinality = same_cardinality,
     .open = map_open,
 };
 LEAT_DATASET_RUN(map_kind)
@@ -186,7 +190,7 @@ static leat_status part_make(leat_kernel *k, leat_dataset *d)
 }
 
 static const leat_dataset_kind part_kind = {
-    AHEAD_KIND,       .own_types = true, .make = part_make, .cardinality = map_cardinality,
+    AHEAD_KIND,       .own_types = true, .make = part_make, .cardinality = same_cardinality,
     .open = map_open,
 };
 
@@ -206,9 +210,32 @@ static leat_status map_and_batch_run(leat_kernel *k)
     return s ? s : leat_dataset_give(k, 0, d);
 }
 
+/* ---- ParallelBatch: batches that are made ahead ---- */
+
+static leat_status parallel_batch_run(leat_kernel *k)
+{
+    leat_dataset *in, *batches, *d;
+    int64_t size, calls;
+    bool drop;
+    const char *name = leat_node_name(leat_kernel_node(k));
+    LEAT_TRY(leat_dataset_in(leat_kernel_in(k, 0), &in));
+    LEAT_TRY(leat_data_int(k, 1, "batch_size", &size));
+    LEAT_TRY(leat_data_int(k, 2, "num_parallel_calls", &calls));
+    LEAT_REQUIRE(calls > 0 || calls == LEAT_AUTOTUNE, INVALID_ARGUMENT,
+                 "num_parallel_calls must be greater than zero.");
+    LEAT_TRY(leat_data_bool(k, 3, "drop_remainder", &drop));
+    LEAT_TRY(
+        leat_dataset_batched(in, leat_node_op(leat_kernel_node(k)), name, size, drop, &batches));
+    leat_status s = leat_dataset_prefetched(batches, name, calls, &d);
+    leat_dataset_unref(batches);
+    return s ? s : leat_dataset_give(k, 0, d);
+}
+
 const leat_kernel_def leat_data_kernels_ahead_kinds[] = {
     {.op = "PrefetchDataset", .run = prefetch_run},
     {.op = "ParallelMapDataset", .run = map_kind_run},
+    {.op = "ParallelMapDatasetV2", .run = map_kind_run},
+    {.op = "ParallelBatchDataset", .run = parallel_batch_run},
     {.op = "MapAndBatchDataset", .run = map_and_batch_run},
     {.op = "ExperimentalMapAndBatchDataset", .run = map_and_batch_run},
     {0},

@@ -178,7 +178,7 @@ leat_status leat_dataset_window(leat_dataset *d, int64_t size, int64_t shift, in
 leat_status leat_dataset_shard(leat_dataset *d, int64_t shards, int64_t index, leat_dataset **out)
 {
     LEAT_CHECK(DATASET, d);
-    return taken(d, leat_dataset_sharded(d, shards, index, out));
+    return taken(d, leat_dataset_sharded(d, &(leat_sharded){"shard", shards, index, false}, out));
 }
 
 leat_status leat_dataset_cache(leat_dataset *d, const char *path, leat_dataset **out)

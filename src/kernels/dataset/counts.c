@@ -265,13 +265,13 @@ static const leat_dataset_kind shard_kind = {
 };
 LEAT_DATASET_RUN(shard_kind)
 
-leat_status leat_dataset_sharded(leat_dataset *in, int64_t shards, int64_t index,
-                                 leat_dataset **out)
+leat_status leat_dataset_sharded(leat_dataset *in, const leat_sharded *o, leat_dataset **out)
 {
     leat_dataset *d;
-    LEAT_TRY(leat_dataset_over(&shard_kind, "ShardDataset", "shard", &in, 1, &d));
-    ((shard *)d)->shards = shards;
-    ((shard *)d)->index = index;
+    LEAT_TRY(leat_dataset_over(&shard_kind, "ShardDataset", o->name, &in, 1, &d));
+    ((shard *)d)->shards = o->shards;
+    ((shard *)d)->index = o->index;
+    ((shard *)d)->require_non_empty = o->require_non_empty;
     leat_status s = check_shard((const shard *)d);
     if (s)
         leat_dataset_unref(d);

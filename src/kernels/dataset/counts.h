@@ -7,7 +7,13 @@
 /* op is RepeatDataset, TakeDataset or SkipDataset. A count below 0 means all. */
 leat_status leat_dataset_counted(leat_dataset *in, const char *op, int64_t count,
                                  leat_dataset **out) LEAT_MUST_CHECK;
-leat_status leat_dataset_sharded(leat_dataset *in, int64_t shards, int64_t index,
+typedef struct leat_sharded {
+    const char *name;
+    int64_t shards, index;
+    bool require_non_empty; /* It is an error if a shard has no element. */
+} leat_sharded;
+/* Every shards-th element, from index on. */
+leat_status leat_dataset_sharded(leat_dataset *in, const leat_sharded *o,
                                  leat_dataset **out) LEAT_MUST_CHECK;
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "core/alloc.h"
 #include "core/map.h"
+#include "kernels/dataset/auto_shard.h"
 #include "kernels/dataset/optional.h"
 #include "kernels/dataset/program.h"
 
@@ -328,7 +329,11 @@ leat_status leat_iterator_new(leat_iteration *in, leat_dataset *d, const leat_it
                  "Dataset %s (%s): %d iterators are inside each other, the most there may be: does "
                  "a function return a dataset that calls the function without end?",
                  d->name, d->op, LEAT_MOST_DATASETS);
+    const leat_dataset *shard = parent ? parent->auto_shard : NULL;
+    if (shard)
+        d = leat_auto_shard_instead(shard, parent->d, d);
     leat_iterator *it = leat_xcalloc(1, d->kind->iterator_size);
+    it->auto_shard = leat_is_auto_shard(d) ? d : shard;
     it->d = leat_dataset_ref(d);
     it->iteration = in;
     it->depth = depth;

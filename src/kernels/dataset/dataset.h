@@ -121,6 +121,7 @@ struct leat_iterator {
     leat_iterator *input; /* of input `which` of the dataset, or NULL; owned */
     int which;
     int depth;
+    const leat_dataset *auto_shard; /* the AutoShard above, or NULL; borrowed */
     uint64_t path; /* where the iterator is below others: the same for each that takes its place */
     int64_t count; /* elements given */
     bool ended;    /* next is not called any more */

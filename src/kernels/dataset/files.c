@@ -273,28 +273,22 @@ static leat_status read_compression(leat_kernel *k, int i, files *d)
     return NULL;
 }
 
-static leat_status not_negative(leat_kernel *k, int i, const char *name, const char *error,
-                                int64_t *out)
+/* The size of a buffer, which is not used; TensorFlow 2 has -1 for its default. */
+static leat_status read_buffer(leat_kernel *k, int i)
 {
-    LEAT_TRY(leat_data_int(k, i, name, out));
-    LEAT_REQUIRE(*out >= 0, INVALID_ARGUMENT, "%s", error);
+    int64_t size;
+    LEAT_TRY(leat_data_int(k, i, "buffer_size", &size));
+    LEAT_REQUIRE(size >= -1, INVALID_ARGUMENT, "`buffer_size` must be >= 0 (0 == default)");
     return NULL;
 }
 
 static leat_status compressed_make(leat_kernel *k, leat_dataset *base, int form)
 {
     files *d = (files *)base;
-    int64_t buffer;
     d->form = form;
     LEAT_TRY(read_names(k, d));
     LEAT_TRY(read_compression(k, 1, d));
-    if (form == LINES)
-        return not_negative(k, 2, "buffer_size", "`buffer_size` must be >= 0 (0 == default)",
-                            &buffer);
-    LEAT_TRY(leat_data_int(k, 2, "buffer_size", &buffer));
-    LEAT_REQUIRE(buffer >= -1, INVALID_ARGUMENT, /* -1 is what TensorFlow 2.x gives by default */
-                 "`buffer_size` must be >= 0 (0 == no buffering)");
-    return NULL;
+    return read_buffer(k, 2);
 }
 
 static leat_status records_make(leat_kernel *k, leat_dataset *d)
@@ -321,15 +315,13 @@ static leat_status check_sizes(const files *d)
 static leat_status fixed_make(leat_kernel *k, leat_dataset *base)
 {
     files *d = (files *)base;
-    int64_t buffer;
     d->form = FIXED;
     LEAT_TRY(read_names(k, d));
     LEAT_TRY(leat_data_int(k, 1, "header_bytes", &d->header));
     LEAT_TRY(leat_data_int(k, 2, "record_bytes", &d->record));
     LEAT_TRY(leat_data_int(k, 3, "footer_bytes", &d->footer));
     LEAT_TRY(check_sizes(d));
-    LEAT_TRY(
-        not_negative(k, 4, "buffer_size", "`buffer_size` must be >= 0 (0 == default)", &buffer));
+    LEAT_TRY(read_buffer(k, 4));
     if (leat_kernel_inputs(k) > 5)
         return read_compression(k, 5, d);
     d->compression = leat_xstrdup("");

@@ -279,18 +279,56 @@ static int64_t few(int64_t n)
     return n < 64 ? n : 64;
 }
 
+/* buffer_output_elements and prefetch_input_elements are inputs i and i + 1; TensorFlow 2 leaves
+ * them to the runtime by -1. */
+static leat_status read_buffers(leat_kernel *k, int i, interleave *x)
+{
+    int64_t output, input;
+    LEAT_TRY(leat_data_int(k, i, "buffer_output_elements", &output));
+    LEAT_REQUIRE(output > 0 || output == LEAT_AUTOTUNE, INVALID_ARGUMENT,
+                 "`buffer_output_elements` must be > 0");
+    LEAT_TRY(leat_data_int(k, i + 1, "prefetch_input_elements", &input));
+    LEAT_REQUIRE(input >= 0 || input == LEAT_AUTOTUNE, INVALID_ARGUMENT,
+                 "`prefetch_input_elements` must be >= 0");
+    x->ahead = few(output == LEAT_AUTOTUNE ? x->block : output);
+    return NULL;
+}
+
+/* After block_length comes `sloppy`, which the second version has as an attribute. */
 static leat_status parallel_make(leat_kernel *k, leat_dataset *d)
 {
-    interleave *x = (interleave *)d;
-    int64_t output, input;
     const int at = 3 + leat_data_count(k, "Targuments");
     LEAT_TRY(read_cycle(k, d));
-    LEAT_TRY(leat_data_int(k, at + 1, "buffer_output_elements", &output));
-    LEAT_REQUIRE(output > 0, INVALID_ARGUMENT, "`buffer_output_elements` must be > 0");
-    LEAT_TRY(leat_data_int(k, at + 2, "prefetch_input_elements", &input));
-    LEAT_REQUIRE(input >= 0, INVALID_ARGUMENT, "`prefetch_input_elements` must be >= 0");
-    x->ahead = few(output);
+    return read_buffers(k, at + 1, (interleave *)d);
+}
+
+static leat_status legacy2_make(leat_kernel *k, leat_dataset *d)
+{
+    LEAT_TRY(read_cycle(k, d));
+    return read_buffers(k, 3 + leat_data_count(k, "Targuments"), (interleave *)d);
+}
+
+static leat_status read_calls(leat_kernel *k, int64_t *calls)
+{
+    LEAT_TRY(leat_data_int(k, leat_kernel_inputs(k) - 1, "num_parallel_calls", calls));
+    LEAT_REQUIRE(*calls > 0 || *calls == LEAT_AUTOTUNE, INVALID_ARGUMENT,
+                 "num_parallel_calls must be greater than zero.");
     return NULL;
+}
+
+static leat_status parallel3_make(leat_kernel *k, leat_dataset *d)
+{
+    int64_t calls;
+    LEAT_TRY(read_cycle(k, d));
+    ((interleave *)d)->ahead = few(((interleave *)d)->block);
+    return read_calls(k, &calls);
+}
+
+static leat_status parallel4_make(leat_kernel *k, leat_dataset *d)
+{
+    LEAT_TRY(legacy2_make(k, d));
+    int64_t calls;
+    return read_calls(k, &calls);
 }
 
 static leat_status parallel2_make(leat_kernel *k, leat_dataset *d)
@@ -298,9 +336,7 @@ static leat_status parallel2_make(leat_kernel *k, leat_dataset *d)
     interleave *x = (interleave *)d;
     int64_t calls;
     LEAT_TRY(read_cycle(k, d));
-    LEAT_TRY(leat_data_int(k, 3 + leat_data_count(k, "Targuments"), "num_parallel_calls", &calls));
-    LEAT_REQUIRE(calls > 0 || calls == LEAT_AUTOTUNE, INVALID_ARGUMENT,
-                 "num_parallel_calls must be greater than zero.");
+    LEAT_TRY(read_calls(k, &calls));
     LEAT_REQUIRE(calls <= x->cycle, INVALID_ARGUMENT,
                  "num_parallel_calls must less than or equal to cycle_length.");
     x->ahead = few(x->block);
@@ -319,6 +355,12 @@ static const leat_dataset_kind parallel_kind = {INTERLEAVE_KIND, .make = paralle
 LEAT_DATASET_RUN(parallel_kind)
 static const leat_dataset_kind parallel2_kind = {INTERLEAVE_KIND, .make = parallel2_make};
 LEAT_DATASET_RUN(parallel2_kind)
+static const leat_dataset_kind parallel3_kind = {INTERLEAVE_KIND, .make = parallel3_make};
+LEAT_DATASET_RUN(parallel3_kind)
+static const leat_dataset_kind parallel4_kind = {INTERLEAVE_KIND, .make = parallel4_make};
+LEAT_DATASET_RUN(parallel4_kind)
+static const leat_dataset_kind legacy2_kind = {INTERLEAVE_KIND, .make = legacy2_make};
+LEAT_DATASET_RUN(legacy2_kind)
 
 leat_status leat_dataset_interleaved(leat_dataset *in, leat_program_fn *fn, int64_t cycle,
                                      int64_t block, bool ahead, leat_dataset **out)
@@ -346,5 +388,8 @@ const leat_kernel_def leat_data_kernels_interleave[] = {
     {.op = "ParallelInterleaveDataset", .run = parallel_kind_run},
     {.op = "ExperimentalParallelInterleaveDataset", .run = parallel_kind_run},
     {.op = "ParallelInterleaveDatasetV2", .run = parallel2_kind_run},
+    {.op = "ParallelInterleaveDatasetV3", .run = parallel3_kind_run},
+    {.op = "ParallelInterleaveDatasetV4", .run = parallel4_kind_run},
+    {.op = "LegacyParallelInterleaveDatasetV2", .run = legacy2_kind_run},
     {0},
 };

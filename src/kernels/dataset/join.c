@@ -258,8 +258,16 @@ leat_status leat_dataset_concatenated(leat_dataset *const in[2], leat_dataset **
 
 /* ---- DirectedInterleave: elements of input 0 say which of the others gives the next one ---- */
 
+typedef struct directed {
+    leat_dataset base;
+    bool stops; /* the data end when a chosen input has ended; else other inputs go on */
+} directed;
+
 static leat_status directed_make(leat_kernel *k, leat_dataset *d)
 {
+    const leat_node *n = leat_kernel_node(k);
+    const char *stop = "_stop_on_empty_dataset"; /* an attribute of TensorFlow 2 */
+    ((directed *)d)->stops = leat_node_has(n, stop) && leat_node_bool(n, stop);
     const leat_dataset *selector = d->in[0];
     LEAT_REQUIRE(selector->n == 1 && selector->types[0] == LEAT_INT64 &&
                      leat_shape_compatible(&selector->shapes[0], &(leat_shape){0}),
@@ -315,14 +323,14 @@ static leat_next directed_next(leat_iterator *it, leat_pull *p)
     if (!p->end)
         return LEAT_NEXT_ELEMENT;
     m->over[m->i] = true;
-    if (all_over(m))
+    if (((const directed *)it->d)->stops || all_over(m))
         return LEAT_NEXT_END;
     m->i = 0;
     return leat_pull_from(p, m->in[0]);
 }
 
 static const leat_dataset_kind directed_kind = {
-    .size = sizeof(leat_dataset),
+    .size = sizeof(directed),
     .iterator_size = sizeof(many),
     .inputs = -1,
     .no_input = true,

@@ -46,11 +46,6 @@ static int64_t same_cardinality(const leat_dataset *d)
     return leat_dataset_cardinality(d->in[0]);
 }
 
-static int64_t mapped_cardinality(const leat_dataset *d)
-{
-    return ((const mapped *)d)->keeps_count ? same_cardinality(d) : LEAT_CARDINALITY_UNKNOWN;
-}
-
 /* ---- Map ---- */
 
 leat_status leat_map_make(leat_kernel *k, leat_dataset *d)
@@ -86,7 +81,7 @@ static const leat_dataset_kind map_kind = {
     .inputs = 1,
     .own_types = true,
     .make = map_make,
-    .cardinality = mapped_cardinality,
+    .cardinality = same_cardinality,
     .next = map_next,
     .close = mapper_close,
 };
@@ -311,7 +306,7 @@ static const leat_dataset_kind scan_kind = {
     .own_types = true,
     .make = scan_make,
     .release = scan_release,
-    .cardinality = mapped_cardinality,
+    .cardinality = same_cardinality,
     .open = scan_open,
     .next = scan_next,
     .close = mapper_close,

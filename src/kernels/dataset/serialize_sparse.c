@@ -7,22 +7,9 @@
 #include "core/alloc.h"
 #include "core/element.h"
 #include "core/strbuf.h"
+#include "kernels/dataset/tensor_variant.h"
 #include "proto/tensor_codec.h"
 #include "proto/wire.h"
-
-/* ---- A tensor in a variant ---- */
-
-static void tensor_ref(void *object)
-{
-    leat_tensor_ref(object);
-}
-
-static void tensor_unref(void *object)
-{
-    leat_tensor_unref(object);
-}
-
-static const leat_variant_type tensor_type = {"tensorflow::Tensor", tensor_ref, tensor_unref};
 
 /* ---- One element ---- */
 
@@ -45,7 +32,7 @@ static leat_status to_string(const leat_tensor *t, leat_string *out)
 static leat_status put(leat_tensor *y, int64_t i, leat_tensor *t)
 {
     if (y->dtype == LEAT_VARIANT) {
-        AT(leat_variant, y)[i] = (leat_variant){&tensor_type, t};
+        AT(leat_variant, y)[i] = leat_tensor_variant(t);
         return NULL;
     }
     leat_status s = to_string(t, &AT(leat_string, y)[i]);
@@ -57,10 +44,10 @@ static leat_status put(leat_tensor *y, int64_t i, leat_tensor *t)
 static leat_status get(const leat_tensor *x, int64_t i, leat_tensor **out)
 {
     if (x->dtype == LEAT_VARIANT) {
-        const leat_variant *v = &AT(leat_variant, x)[i];
-        LEAT_REQUIRE(v->type == &tensor_type, INVALID_ARGUMENT,
-                     "Could not get a tensor from serialized_sparse[%lld]", (long long)i);
-        *out = leat_tensor_ref(v->object);
+        leat_tensor *t = leat_tensor_variant_get(&AT(leat_variant, x)[i]);
+        LEAT_REQUIRE(t, INVALID_ARGUMENT, "Could not get a tensor from serialized_sparse[%lld]",
+                     (long long)i);
+        *out = leat_tensor_ref(t);
         return NULL;
     }
     const leat_string *bytes = &AT(leat_string, x)[i];
@@ -176,7 +163,7 @@ leat_status leat_sparse_variants(const leat_element *e, leat_tensor **out)
     leat_tensor *y;
     LEAT_TRY(leat_tensor_new(LEAT_VARIANT, leat_shape(3), &y));
     for (int i = 0; i < 3; i++)
-        AT(leat_variant, y)[i] = (leat_variant){&tensor_type, leat_tensor_ref(e->v[i])};
+        AT(leat_variant, y)[i] = leat_tensor_variant(leat_tensor_ref(e->v[i]));
     *out = y;
     return NULL;
 }

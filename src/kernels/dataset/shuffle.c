@@ -373,6 +373,23 @@ leat_status leat_dataset_shuffled(leat_dataset *in, int64_t buffer_size, int64_t
     return s;
 }
 
+leat_status leat_dataset_shuffled_like(const leat_dataset *like, leat_dataset *in,
+                                       leat_dataset **out)
+{
+    leat_dataset *d;
+    LEAT_TRY(leat_dataset_over(&shuffle_kind, like->op, like->name, &in, 1, &d));
+    shuffle *x = (shuffle *)d;
+    const shuffle *from = (const shuffle *)like;
+    x->size = from->size;
+    x->count = from->count;
+    x->seed = from->seed;
+    x->seed2 = from->seed2;
+    x->reshuffles = from->reshuffles;
+    x->seeds = from->seeds ? leat_seeds_ref(from->seeds) : NULL;
+    *out = d;
+    return NULL;
+}
+
 /* ---- Seed generators ---- */
 
 static void generator_free(void *object)

@@ -9,5 +9,8 @@
 leat_status leat_dataset_shuffled(leat_dataset *in, int64_t buffer_size, int64_t seed,
                                   int64_t seed2, bool reshuffle, int64_t count,
                                   leat_dataset **out) LEAT_MUST_CHECK;
+/* Shuffles another dataset as a Shuffle does. */
+leat_status leat_dataset_shuffled_like(const leat_dataset *like, leat_dataset *in,
+                                       leat_dataset **out) LEAT_MUST_CHECK;
 
 #endif

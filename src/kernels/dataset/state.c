@@ -4,8 +4,11 @@
 #include <stdlib.h>
 
 #include "core/alloc.h"
+#include "kernels/dataset/tensor_variant.h"
 #include "proto/tensor_codec.h"
 #include "proto/wire.h"
+
+enum { MOST_NESTED = 8 }; /* tensors of variants inside each other */
 
 /* ---- Writing ---- */
 
@@ -28,11 +31,32 @@ void leat_state_put_text(leat_state_writer *w, const char *text)
     leat_strbuf_puts(&w->bytes, text);
 }
 
+/* Variants that hold tensors, or nothing. */
+static leat_status put_variants(leat_state_writer *w, const leat_tensor *t)
+{
+    put(w, 'v', (uint64_t)t->shape.rank);
+    for (int i = 0; i < t->shape.rank; i++)
+        leat_state_put_int(w, t->shape.dim[i]);
+    for (int64_t i = 0; i < t->count; i++) {
+        const leat_variant *v = &AT(leat_variant, t)[i];
+        const leat_tensor *x = leat_tensor_variant_get(v);
+        LEAT_REQUIRE(x || !v->type, UNIMPLEMENTED,
+                     "The position of an input that keeps variants of type \"%s\" cannot be saved",
+                     v->type->name);
+        leat_state_put_int(w, x != NULL);
+        if (x)
+            LEAT_TRY(leat_state_put_tensor(w, x));
+    }
+    return NULL;
+}
+
 leat_status leat_state_put_tensor(leat_state_writer *w, const leat_tensor *t)
 {
     Leat__TensorProto *p;
     leat_strbuf bytes = {.checked = true};
-    LEAT_REQUIRE(t->dtype != LEAT_VARIANT && t->dtype != LEAT_RESOURCE, UNIMPLEMENTED,
+    if (t->dtype == LEAT_VARIANT)
+        return put_variants(w, t);
+    LEAT_REQUIRE(t->dtype != LEAT_RESOURCE, UNIMPLEMENTED,
                  "The position of an input that keeps tensors of type %s cannot be saved",
                  leat_dtype_name(t->dtype));
     LEAT_TRY(leat_tensor_to_proto(t, LEAT_TENSOR_CONTENT, &p));
@@ -149,11 +173,53 @@ leat_status leat_state_get_text(leat_state_reader *r, char **out)
     return NULL;
 }
 
+static leat_status get_at_depth(leat_state_reader *r, int depth, leat_tensor **out);
+
+static leat_status get_variants(leat_state_reader *r, int depth, leat_tensor **out)
+{
+    uint64_t rank;
+    leat_shape s = {0};
+    leat_tensor *t;
+    int64_t count;
+    LEAT_TRY(get(r, 'v', &rank));
+    if (rank > LEAT_MAX_RANK || depth > MOST_NESTED)
+        return damaged(r);
+    s.rank = (int)rank;
+    for (int i = 0; i < s.rank; i++)
+        LEAT_TRY(leat_state_get_within(r, 0, INT64_MAX, &s.dim[i]));
+    count = leat_shape_count(&s);
+    if (count < 0 || (uint64_t)count > (r->n - r->at) / 9)
+        return damaged(r);
+    LEAT_TRY(leat_tensor_new(LEAT_VARIANT, s, &t));
+    leat_status bad = NULL;
+    for (int64_t i = 0; i < count && !bad; i++) {
+        bool there = false;
+        leat_tensor *x = NULL;
+        bad = leat_state_get_bool(r, &there);
+        if (!bad && there)
+            bad = get_at_depth(r, depth + 1, &x);
+        if (!bad && there)
+            AT(leat_variant, t)[i] = leat_tensor_variant(x);
+    }
+    if (bad)
+        leat_tensor_unref(t);
+    else
+        *out = t;
+    return bad;
+}
+
 leat_status leat_state_get_tensor(leat_state_reader *r, leat_tensor **out)
+{
+    return get_at_depth(r, 0, out);
+}
+
+static leat_status get_at_depth(leat_state_reader *r, int depth, leat_tensor **out)
 {
     const char *bytes = NULL;
     size_t n = 0;
     Leat__TensorProto *p;
+    if (r->at < r->n && r->bytes[r->at] == 'v')
+        return get_variants(r, depth, out);
     LEAT_TRY(get_bytes(r, 't', &bytes, &n));
     LEAT_TRY(LEAT_UNPACK(tensor_proto, bytes, n, &p));
     leat_status s = leat_tensor_from_proto(p, out);

@@ -1,5 +1,6 @@
-/* whole.c -- ops that go through a dataset while they run: ReduceDataset, DatasetToSingleElement;
- * and what is known of a dataset without that: DatasetCardinality. */
+/* whole.c -- ops that go through a dataset while they run: ReduceDataset, DatasetToSingleElement,
+ * DatasetToTFRecord; and what is known of a dataset without that: DatasetCardinality. */
+#include <leat/io.h>
 #include <stdlib.h>
 
 #include "core/alloc.h"
@@ -197,6 +198,113 @@ static void reduce_run(leat_kernel *k)
         run(k, d);
 }
 
+/* ---- DatasetToTFRecord ---- */
+
+typedef struct to_record {
+    leat_dataset base;
+    char *path, *compression;
+} to_record;
+
+typedef struct to_record_iterator {
+    leat_iterator base;
+    leat_record_writer *writer;
+    leat_element element; /* to be written */
+    bool over;            /* the input has ended */
+} to_record_iterator;
+
+static leat_status to_record_make(leat_kernel *k, leat_dataset *base)
+{
+    to_record *d = (to_record *)base;
+    LEAT_REQUIRE(base->n == 1 && base->types[0] == LEAT_STRING, INVALID_ARGUMENT,
+                 "Only datasets whose elements are one string can be written as records");
+    LEAT_TRY(leat_data_string(k, 1, "filename", &d->path));
+    LEAT_TRY(leat_data_string(k, 2, "compression_type", &d->compression));
+    LEAT_REQUIRE(!*d->compression || strcmp(d->compression, "GZIP") == 0 ||
+                     strcmp(d->compression, "ZLIB") == 0,
+                 INVALID_ARGUMENT, "Unsupported compression_type: \"%s\"", d->compression);
+    return NULL;
+}
+
+static void to_record_release(leat_dataset *base)
+{
+    free(((to_record *)base)->path);
+    free(((to_record *)base)->compression);
+}
+
+static leat_status open_writer(to_record_iterator *x)
+{
+    const to_record *d = (const to_record *)x->base.d;
+    return leat_record_writer_open(d->path,
+                                   strcmp(d->compression, "GZIP") == 0   ? LEAT_RECORD_GZIP
+                                   : strcmp(d->compression, "ZLIB") == 0 ? LEAT_RECORD_ZLIB
+                                                                         : LEAT_RECORD_PLAIN,
+                                   &x->writer);
+}
+
+/* Writes the element; at the end, closes the file. */
+static leat_status write_element(to_record_iterator *x)
+{
+    if (!x->writer)
+        LEAT_TRY(open_writer(x));
+    if (x->over) {
+        leat_record_writer *w = x->writer;
+        x->writer = NULL;
+        return leat_record_writer_close(w);
+    }
+    const leat_tensor *t = x->element.v[0];
+    LEAT_REQUIRE(t->count == 1, INVALID_ARGUMENT, "A record must be a scalar, but has shape %s",
+                 leat_shape_show(&t->shape).s);
+    leat_status s =
+        leat_record_write(x->writer, AT(leat_string, t)->data, AT(leat_string, t)->size);
+    leat_element_clear(&x->element);
+    return s;
+}
+
+/* Gives an element without tensors when all is written. */
+static leat_next to_record_next(leat_iterator *it, leat_pull *p)
+{
+    to_record_iterator *x = (to_record_iterator *)it;
+    if (p->why == LEAT_WHY_START)
+        return leat_pull_from(p, it->input);
+    if (p->why == LEAT_WHY_PULLED) {
+        x->over = p->end;
+        x->element = leat_element_take(&p->element);
+        return LEAT_NEXT_BLOCK;
+    }
+    leat_status s = write_element(x);
+    if (s)
+        return leat_pull_fail(p, s);
+    return x->over ? leat_pull_give(p, leat_element_new(0)) : leat_pull_from(p, it->input);
+}
+
+static void to_record_close(leat_iterator *it)
+{
+    to_record_iterator *x = (to_record_iterator *)it;
+    leat_element_clear(&x->element);
+    if (x->writer)
+        leat_status_free(leat_record_writer_close(x->writer));
+}
+
+static const leat_dataset_kind to_record_kind = {
+    .size = sizeof(to_record),
+    .iterator_size = sizeof(to_record_iterator),
+    .inputs = 1,
+    .make = to_record_make,
+    .release = to_record_release,
+    .next = to_record_next,
+    .close = to_record_close,
+};
+
+static void to_record_run(leat_kernel *k)
+{
+    leat_dataset *d;
+    leat_status s = leat_dataset_make(k, &to_record_kind, &d);
+    if (s)
+        leat_kernel_done(k, s);
+    else
+        run(k, d);
+}
+
 /* ---- DatasetCardinality ---- */
 
 static leat_status cardinality_run(leat_kernel *k)
@@ -218,6 +326,10 @@ static leat_status unchanged_run(leat_kernel *k)
 const leat_kernel_def leat_data_kernels_whole[] = {
     {.op = "DatasetToSingleElement", .run_async = single_run, .flags = LEAT_KERNEL_EXPENSIVE},
     {.op = "ReduceDataset", .run_async = reduce_run, .flags = LEAT_KERNEL_EXPENSIVE},
+    {.op = "DatasetToTFRecord", .run_async = to_record_run, .flags = LEAT_KERNEL_EXPENSIVE},
+    {.op = "ExperimentalDatasetToTFRecord",
+     .run_async = to_record_run,
+     .flags = LEAT_KERNEL_EXPENSIVE},
     {.op = "DatasetCardinality", .run = cardinality_run},
     {.op = "ExperimentalDatasetCardinality", .run = cardinality_run},
     {.op = "WrapDatasetVariant", .run = unchanged_run},

@@ -1,14 +1,27 @@
 /* wrap.c -- datasets that give the elements of their input as they are. Those that only set
  * threads, optimisations or statistics of TensorFlow's are their input itself: Leat runs all stages
  * on the device's pool and does not rewrite datasets. */
+#include <stdlib.h>
 #include <time.h>
 
+#include "core/alloc.h"
+#include "kernels/any/resource_op.h"
 #include "kernels/dataset/iteration.h"
 
 static leat_status same_run(leat_kernel *k)
 {
     leat_dataset *d;
     LEAT_TRY(leat_dataset_in(leat_kernel_in(k, 0), &d));
+    leat_kernel_forward(k, 0, 0);
+    return NULL;
+}
+
+/* All inputs have the same elements: TensorFlow measures which is the fastest. */
+static leat_status first_run(leat_kernel *k)
+{
+    leat_dataset *d;
+    for (int i = 0; i < leat_kernel_inputs(k); i++)
+        LEAT_TRY(leat_dataset_in(leat_kernel_in(k, i), &d));
     leat_kernel_forward(k, 0, 0);
     return NULL;
 }
@@ -110,6 +123,147 @@ static const leat_dataset_kind sleep_kind = {
 };
 LEAT_DATASET_RUN(sleep_kind)
 
+/* ---- Aggregators of statistics, which stay empty ---- */
+
+static void plain_free(void *resource)
+{
+    free(resource);
+}
+
+static const leat_resource_type aggregator_type = {
+    "N10tensorflow4data12experimental12_GLOBAL__N_123StatsAggregatorResourceE", plain_free};
+
+static leat_status aggregator_make(leat_kernel *k, const char *name, leat_resource **out)
+{
+    leat_resource *r = leat_new(leat_resource);
+    leat_resource_init(r, &aggregator_type);
+    *out = r;
+    return NULL;
+}
+
+static const leat_resource_maker aggregator_maker = {.type = &aggregator_type,
+                                                     .make = aggregator_make};
+
+static leat_status aggregator_run(leat_kernel *k)
+{
+    return leat_resource_op_run(k, &aggregator_maker);
+}
+
+static leat_status check_aggregator(leat_kernel *k, int i)
+{
+    leat_resource *r;
+    LEAT_TRY(leat_kernel_resource(k, i, &aggregator_type, &r));
+    leat_resource_unref(r);
+    return NULL;
+}
+
+/* A Summary without values. */
+static leat_status aggregator_summary_run(leat_kernel *k)
+{
+    leat_tensor *y;
+    LEAT_TRY(check_aggregator(k, 0));
+    LEAT_TRY(leat_tensor_of_string("", 0, &y));
+    leat_kernel_set(k, 0, y);
+    return NULL;
+}
+
+static leat_status aggregator_writer_run(leat_kernel *k)
+{
+    return check_aggregator(k, 0);
+}
+
+static leat_status set_aggregator_run(leat_kernel *k)
+{
+    LEAT_TRY(check_aggregator(k, 1));
+    return same_run(k);
+}
+
+/* ---- Thread pools: all stages use the device's ---- */
+
+static const leat_resource_type threads_type = {
+    "N10tensorflow4data12experimental12_GLOBAL__N_118ThreadPoolResourceE", plain_free};
+
+static leat_status threads_make(leat_kernel *k, const char *name, leat_resource **out)
+{
+    leat_resource *r = leat_new(leat_resource);
+    leat_resource_init(r, &threads_type);
+    *out = r;
+    return NULL;
+}
+
+static const leat_resource_maker threads_maker = {.type = &threads_type, .make = threads_make};
+
+static leat_status threads_handle_run(leat_kernel *k)
+{
+    const leat_node *n = leat_kernel_node(k);
+    LEAT_REQUIRE(leat_node_int(n, "num_threads") > 0, INVALID_ARGUMENT,
+                 "`num_threads` must be greater than zero.");
+    return leat_resource_op_run(k, &threads_maker);
+}
+
+static leat_status use_threads_run(leat_kernel *k)
+{
+    leat_resource *r;
+    LEAT_TRY(leat_kernel_resource(k, 1, &threads_type, &r));
+    leat_resource_unref(r);
+    return same_run(k);
+}
+
+/* ---- AssertCardinality ---- */
+
+typedef struct counted {
+    leat_dataset base;
+    int64_t want;
+} counted;
+
+static leat_status counted_make(leat_kernel *k, leat_dataset *d)
+{
+    return leat_data_int(k, 1, "cardinality", &((counted *)d)->want);
+}
+
+static int64_t counted_cardinality(const leat_dataset *d)
+{
+    return ((const counted *)d)->want;
+}
+
+static leat_next counted_next(leat_iterator *it, leat_pull *p)
+{
+    const int64_t want = ((const counted *)it->d)->want;
+    if (p->why == LEAT_WHY_START)
+        return leat_pull_from(p, it->input);
+    if (want == LEAT_CARDINALITY_INFINITE && p->end)
+        return leat_pull_fail(p, leat_error(FAILED_PRECONDITION,
+                                            "Input dataset was expected to contain an infinite "
+                                            "number of elements but contained only %lld.",
+                                            (long long)it->count));
+    if (want >= 0 && p->end && it->count < want)
+        return leat_pull_fail(p, leat_error(FAILED_PRECONDITION,
+                                            "Input dataset was expected to contain %lld elements "
+                                            "but contained only %lld elements.",
+                                            (long long)want, (long long)it->count));
+    if (want >= 0 && !p->end && it->count >= want)
+        return leat_pull_fail(p, leat_error(FAILED_PRECONDITION,
+                                            "Input dataset was expected to contain %lld elements "
+                                            "but contained at least %lld elements.",
+                                            (long long)want, (long long)it->count + 1));
+    return p->end ? LEAT_NEXT_END : LEAT_NEXT_ELEMENT;
+}
+
+static const leat_dataset_kind counted_kind = {
+    .size = sizeof(counted),
+    .iterator_size = sizeof(leat_iterator),
+    .inputs = 1,
+    .make = counted_make,
+    .cardinality = counted_cardinality,
+    .next = counted_next,
+};
+LEAT_DATASET_RUN(counted_kind)
+
+#define HANDLE(name, fn)                                                                           \
+    {                                                                                              \
+        .op = name, .run = fn, .state_size = sizeof(leat_resource_op),                             \
+        .release = leat_resource_op_release                                                        \
+    }
 #define BOTH(name, fn)                                                                             \
     {.op = name, .run = fn},                                                                       \
     {                                                                                              \
@@ -118,12 +272,27 @@ LEAT_DATASET_RUN(sleep_kind)
 const leat_kernel_def leat_data_kernels_wrap[] = {
     {.op = "ModelDataset", .run = same_run},
     {.op = "OptimizeDataset", .run = same_run},
+    {.op = "OptimizeDatasetV2", .run = same_run},
+    {.op = "OptionsDataset", .run = same_run},
+    {.op = "FinalizeDataset", .run = same_run},
+    {.op = "RewriteDataset", .run = same_run},
+    {.op = "AssertCardinalityDataset", .run = counted_kind_run},
     BOTH("AssertNextDataset", same_run),
     BOTH("NonSerializableDataset", same_run),
     BOTH("LatencyStatsDataset", same_run),
     BOTH("BytesProducedStatsDataset", same_run),
     BOTH("MaxIntraOpParallelismDataset", max_intra_run),
     BOTH("PrivateThreadPoolDataset", threads_run),
+    BOTH("ChooseFastestDataset", first_run),
+    BOTH("SetStatsAggregatorDataset", set_aggregator_run),
+    BOTH("StatsAggregatorSummary", aggregator_summary_run),
+    {.op = "StatsAggregatorSetSummaryWriter", .run = aggregator_writer_run},
+    HANDLE("StatsAggregatorHandle", aggregator_run),
+    HANDLE("ExperimentalStatsAggregatorHandle", aggregator_run),
+    HANDLE("StatsAggregatorHandleV2", aggregator_run),
+    HANDLE("ThreadPoolHandle", threads_handle_run),
+    HANDLE("ExperimentalThreadPoolHandle", threads_handle_run),
+    BOTH("ThreadPoolDataset", use_threads_run),
     BOTH("IgnoreErrorsDataset", ignore_kind_run),
     BOTH("SleepDataset", sleep_kind_run),
     {0},
