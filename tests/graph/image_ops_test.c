@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <leat/leat.h>
+#include <math.h>
 
 static float image[2 * 4 * 6 * 3];
 
@@ -193,6 +194,21 @@ static void boxes(void)
     leat_graph_free(g);
 }
 
+/* Hues of many turns, of no number and of colors that hardly differ: the loops end. */
+static void ends(void)
+{
+    const leat_shape known = leat_shape(4, 6, 3);
+    const double by[] = {1e30, -1e30, INFINITY, NAN, 99.5};
+    for (size_t i = 0; i < sizeof(by) / sizeof(*by); i++) {
+        leat_graph *g = leat_graph_new();
+        leat_out x = leat_placeholder(g, LEAT_FLOAT, known), v = leat_scalar(g, LEAT_FLOAT, by[i]);
+        leat_out tiny = leat_mul(x, leat_scalar(g, LEAT_FLOAT, 1e-38));
+        leat_tensor_unref(run(x, known, leat_image_adjust_hue(x, v)));
+        leat_tensor_unref(run(x, known, leat_image_adjust_saturation(tiny, v)));
+        leat_graph_free(g);
+    }
+}
+
 #define REFUSED(shape, expression, words)                                                          \
     do {                                                                                           \
         leat_graph *g = leat_graph_new();                                                          \
@@ -228,5 +244,5 @@ int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"sizes", sizes}, {"there_and_back", there_and_back},
                {"standardized", standardized}, {"random_flips", random_flips}, {"dtypes", dtypes},
-               {"boxes", boxes}, {"refused", refused});
+               {"boxes", boxes}, {"ends", ends}, {"refused", refused});
 }

@@ -4,7 +4,6 @@
  * A span is the input pixels that one output pixel is made of, with their weights. The gradient
  * works in the same way, with spans that say for each input pixel to which output pixels it
  * went. */
-#include "core/alloc.h"
 #include "kernels/cpu/image_resize.h"
 
 /* ---- The kernels that images are sampled with ---- */

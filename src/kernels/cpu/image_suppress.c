@@ -6,8 +6,6 @@
  * is rounded to half. */
 #include <stdlib.h>
 
-#include "core/alloc.h"
-#include "core/half.h"
 #include "kernels/cpu/cpu.h"
 
 /* ---- Overlaps ---- */
