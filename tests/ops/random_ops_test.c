@@ -1,7 +1,11 @@
 /* random_ops_test.c -- every registered op, many times, with random attributes and inputs: there is
  * a result or a status, never a crash (run it under the sanitizers). random_ops_test OP [SEED]
  * repeats one op. */
+#define _GNU_SOURCE /* nftw */
 #include "test.h"
+
+#include <ftw.h>
+#include <unistd.h>
 
 #include "core/block.h"
 #include "fuzz/random_op.h"
@@ -46,13 +50,26 @@ static void every_op(void)
     printf("%d ops, 20 tries each\n", leat_op_count());
 }
 
+static int remove_path(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    return remove(path);
+}
+
+/* Ops that write files do so in a directory that is removed at the end. */
 int main(int argc, char **argv)
 {
-    for (int i = 0; argc > 1 && i < leat_op_count(); i++)
+    char dir[] = "/tmp/leat_random_ops_test_XXXXXX";
+    int code = -1;
+    if (!mkdtemp(dir) || chdir(dir) != 0)
+        return 1;
+    for (int i = 0; argc > 1 && code < 0 && i < leat_op_count(); i++)
         if (strcmp(leat_op_at_index(i)->def->name, argv[1]) == 0) {
             state = argc > 2 ? strtoull(argv[2], NULL, 0) : state;
             tries(i, 2000);
-            return 0;
+            code = 0;
         }
-    return RUN(argc, argv, {"every_op", every_op});
+    if (code < 0)
+        code = RUN(argc, argv, {"every_op", every_op});
+    nftw(dir, remove_path, 16, FTW_DEPTH | FTW_PHYS);
+    return code;
 }

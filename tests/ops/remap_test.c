@@ -52,11 +52,7 @@ static void begin(void)
     leat_out n = leat_variable(g, "n", leat_zeros(g, LEAT_INT32, leat_shape(2, 2)));
     leat_out v = leat_variable(g, "v", leat_zeros(g, LEAT_FLOAT, leat_shape(2)));
     const leat_saver_var vars[] = {
-        {leat_graph_find(g, "m") ? (leat_out){leat_graph_find(g, "m"), 0} : v},
-        {n},
-        {v},
-        {upper, "p", "4 3 0,2:-"},
-        {lower, "p", "4 3 2,2:-"}};
+        {m}, {n}, {v}, {upper, "p", "4 3 0,2:-"}, {lower, "p", "4 3 2,2:-"}};
     leat_saver *saver = leat_saver_new(g, .vars = vars, .n_vars = 5);
     CHECK_OK(leat_session_open(g, &s));
     CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH,
