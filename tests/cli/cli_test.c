@@ -260,10 +260,10 @@ static void saved_models(void)
     check("leat", "run --saved_model . --feed x=x.npy", 1, "is no SavedModel");
     check("leat", "run model/saved_model.pb --signature s --fetch y", 2, "are of a --saved_model");
     check("leat", "freeze f.pb --saved_model model", 0, "f.pb: ");
-    check("leat", "run f.pb --feed in=x.npy --fetch mul", 0, "mul float [2] [3 6]");
-    check("leat", "freeze f.pbtxt --text --meta_graph m.meta --checkpoint m --fetch mul", 0,
+    check("leat", "run f.pb --feed in=x.npy --fetch Mul", 0, "Mul float [2] [3 6]");
+    check("leat", "freeze f.pbtxt --text --meta_graph m.meta --checkpoint m --fetch Mul", 0,
           "f.pbtxt");
-    check("leat", "run f.pbtxt --feed in=x.npy --fetch mul", 0, "mul float [2] [3 6]");
+    check("leat", "run f.pbtxt --feed in=x.npy --fetch Mul", 0, "Mul float [2] [3 6]");
     check("leat", "freeze f.pb --meta_graph m.meta --checkpoint m", 1, "name some by --fetch");
     check("leat", "freeze f.pb --meta_graph m.meta", 2, "wants a --saved_model, or");
     check("leat", "freeze --saved_model model", 2, "wants one file to write");
