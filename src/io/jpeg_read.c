@@ -15,7 +15,7 @@ enum {
     SAMPLES_MOST = 1 << 29, /* as in TensorFlow */
     /* Of a byte. A block has at least one bit in a file that is whole; files of which most is
      * missing are decoded, too, but get no memory that is out of all proportion. */
-    BLOCKS_MOST = 64,
+    BLOCKS_MOST = 512,
 };
 
 typedef struct reader {

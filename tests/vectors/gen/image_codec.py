@@ -1,8 +1,8 @@
 """Files of images: decoding, encoding, and files that are damaged.
 
 All are compared bit for bit, JPEG as well: TensorFlow has another version of libjpeg-turbo than Debian 12 (2.1.5), but both
-gave the same pixels for 1,300 random files: baseline, progressive, gray and subsampled ones, cropped, scaled, cut off and with flipped
-bits; and both encode to the same bytes. So there is no tolerance. What is left out: cropping without fancy upscaling, and
+gave the same in 2,000 random comparisons: baseline, progressive, gray and subsampled files, whole, cropped, scaled, cut off
+and with flipped bits; and both encode to the same bytes. So there is no tolerance. What is left out: cropping without fancy upscaling, and
 recovery of files that end with 0xff, at which TensorFlow's process crashes or does not end.
 """
 
