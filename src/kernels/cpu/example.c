@@ -462,9 +462,8 @@ typedef struct single_state {
     int n_sparse, n_dense;
 } single_state;
 
-static leat_status read_single(const leat_node *node, void *state)
+static leat_status read_attributes(const leat_node *node, single_state *s)
 {
-    single_state *s = state;
     int n_types, n_defaults, n_dense, n_sparse;
     const leat_dtype *types = leat_node_types(node, "sparse_types", &n_types);
     const char *const *sparse = leat_node_strings(node, "sparse_keys", &n_sparse);
@@ -489,6 +488,14 @@ static leat_status read_single(const leat_node *node, void *state)
 static void release_single(void *state)
 {
     leat_wanted_release(&((single_state *)state)->wanted);
+}
+
+static leat_status read_single(const leat_node *node, void *state)
+{
+    leat_status s = read_attributes(node, state);
+    if (s)
+        release_single(state);
+    return s;
 }
 
 /* Input i, a vector of n keys. */
