@@ -112,8 +112,7 @@ static leat_status want_dense(leat_kernel *k, examples *d, int i)
     leat_feature *f =
         leat_wanted_add(&d->wanted, key, strlen(key), LEAT_FEATURE_DENSE, types[i], i);
     LEAT_TRY(leat_feature_set_shape(f, i, &shapes[i]));
-    f->missing = d->defaults[i];
-    return leat_feature_check_default(f, i, f->missing);
+    return leat_feature_set_default(f, i, d->defaults[i]);
 }
 
 static leat_status read_keys(leat_kernel *k, examples *d)

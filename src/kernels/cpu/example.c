@@ -19,7 +19,7 @@ typedef struct parse {
     bool single;              /* the one message is a scalar: outputs have no batch dimension */
     leat_wanted wanted;
     int n_sparse, n_dense, n_ragged;
-    int first_default;    /* input of the default of the first dense feature */
+    int first_default;    /* input of the first dense feature's default; 0: features have theirs */
     bool two_passes;      /* not all features are dense */
     leat_tensor **out;    /* of each feature: its values */
     cell *cells;          /* of each message, of each feature; NULL unless two_passes */
@@ -117,7 +117,7 @@ static leat_status use(const parse *p, int i, int64_t m, leat_span value)
 /* The default of a dense feature; without elements: there is none. */
 static const leat_tensor *default_of(const parse *p, const leat_feature *f)
 {
-    return p->k ? leat_kernel_in(p->k, p->first_default + f->index) : f->missing;
+    return p->first_default ? leat_kernel_in(p->k, p->first_default + f->index) : f->missing;
 }
 
 static leat_status use_default(const parse *p, int i, int64_t m)
@@ -380,12 +380,8 @@ static leat_status run_passes(parse *p)
 static leat_status parse_all(parse *p)
 {
     int64_t cells;
-    for (int i = 0; i < p->wanted.n; i++) {
-        const leat_feature *f = &p->wanted.v[i];
-        p->two_passes |= f->role != LEAT_FEATURE_DENSE;
-        if (f->role == LEAT_FEATURE_DENSE || f->role == LEAT_FEATURE_VARIABLE)
-            LEAT_TRY(leat_feature_check_default(f, f->index, default_of(p, f)));
-    }
+    for (int i = 0; i < p->wanted.n; i++)
+        p->two_passes |= p->wanted.v[i].role != LEAT_FEATURE_DENSE;
     LEAT_REQUIRE(leat_mul_ok(p->messages, p->wanted.n, &cells), RESOURCE_EXHAUSTED,
                  "Too many features");
     leat_status s = p->two_passes ? leat_try_array(cells, &p->cells) : NULL;
@@ -419,8 +415,8 @@ leat_status leat_wanted_parse(const leat_wanted *w, int n_sparse, int n_dense,
 
 /* ---- The features that a node wants ---- */
 
-static leat_status add_dense(leat_wanted *w, const leat_node *node, int i, const char *key,
-                             size_t n)
+static leat_status describe_dense(leat_wanted *w, const leat_node *node, int i, const char *key,
+                                  size_t n)
 {
     int n_types, n_shapes;
     const leat_dtype *types = leat_node_types(node, "Tdense", &n_types);
@@ -429,6 +425,12 @@ static leat_status add_dense(leat_wanted *w, const leat_node *node, int i, const
     LEAT_REQUIRE(i < n_shapes, INVALID_ARGUMENT, "len(dense_keys) != len(dense_shapes)");
     leat_feature *f = leat_wanted_add(w, key, n, LEAT_FEATURE_DENSE, types[i], i);
     return leat_feature_set_shape(f, i, &shapes[i]);
+}
+
+static leat_status add_dense(parse *p, int i, const char *key, size_t n, const leat_tensor *missing)
+{
+    LEAT_TRY(describe_dense(&p->wanted, leat_kernel_node(p->k), i, key, n));
+    return leat_feature_set_default(&p->wanted.v[p->wanted.n - 1], i, missing);
 }
 
 static leat_status key_of(leat_kernel *k, int input, const leat_string **out)
@@ -479,12 +481,12 @@ static leat_status want_inputs(parse *p)
         LEAT_TRY(key_of(p->k, 2 + i, &key));
         leat_wanted_add(&p->wanted, key->data, key->size, LEAT_FEATURE_SPARSE, types[i], i);
     }
-    p->first_default = 2 + p->n_sparse + p->n_dense;
     for (int i = 0; i < p->n_dense; i++) {
         LEAT_TRY(key_of(p->k, 2 + p->n_sparse + i, &key));
-        LEAT_TRY(add_dense(&p->wanted, node, i, key->data, key->size));
+        LEAT_TRY(add_dense(p, i, key->data, key->size,
+                           leat_kernel_in(p->k, 2 + p->n_sparse + p->n_dense + i)));
     }
-    return leat_wanted_index(&p->wanted);
+    return NULL;
 }
 
 /* What a ParseSingleExample wants is in its attributes: it is read once. */
@@ -493,9 +495,8 @@ typedef struct single_state {
     int n_sparse, n_dense;
 } single_state;
 
-static leat_status read_single(const leat_node *node, void *state)
+static leat_status read_attributes(const leat_node *node, single_state *s)
 {
-    single_state *s = state;
     int n_types, n_defaults, n_dense, n_sparse;
     const leat_dtype *types = leat_node_types(node, "sparse_types", &n_types);
     const char *const *sparse = leat_node_strings(node, "sparse_keys", &n_sparse);
@@ -513,13 +514,21 @@ static leat_status read_single(const leat_node *node, void *state)
     for (int i = 0; i < n_sparse; i++)
         leat_wanted_add(&s->wanted, sparse[i], strlen(sparse[i]), LEAT_FEATURE_SPARSE, types[i], i);
     for (int i = 0; i < n_dense; i++)
-        LEAT_TRY(add_dense(&s->wanted, node, i, dense[i], strlen(dense[i])));
+        LEAT_TRY(describe_dense(&s->wanted, node, i, dense[i], strlen(dense[i])));
     return leat_wanted_index(&s->wanted);
 }
 
 static void release_single(void *state)
 {
     leat_wanted_release(&((single_state *)state)->wanted);
+}
+
+static leat_status read_single(const leat_node *node, void *state)
+{
+    leat_status s = read_attributes(node, state);
+    if (s)
+        release_single(state);
+    return s;
 }
 
 /* Input i, a vector of n keys. */
@@ -563,13 +572,12 @@ static leat_status want_vectors(parse *p)
     for (int i = 0; i < p->n_sparse; i++)
         leat_wanted_add(&p->wanted, keys[i].data, keys[i].size, LEAT_FEATURE_SPARSE, sparse[i], i);
     LEAT_TRY(keys_of(p, 3, p->n_dense, "dense_keys", &keys));
-    p->first_default = 5;
     for (int i = 0; i < p->n_dense; i++)
-        LEAT_TRY(add_dense(&p->wanted, node, i, keys[i].data, keys[i].size));
+        LEAT_TRY(add_dense(p, i, keys[i].data, keys[i].size, leat_kernel_in(p->k, 5 + i)));
     LEAT_TRY(keys_of(p, 4, p->n_ragged, "ragged_keys", &keys));
     for (int i = 0; i < p->n_ragged; i++)
         leat_wanted_add(&p->wanted, keys[i].data, keys[i].size, LEAT_FEATURE_RAGGED, ragged[i], i);
-    return leat_wanted_index(&p->wanted);
+    return NULL;
 }
 
 static leat_status run(leat_kernel *k, leat_status (*want)(parse *p))
@@ -577,6 +585,8 @@ static leat_status run(leat_kernel *k, leat_status (*want)(parse *p))
     parse p;
     begin(&p, k);
     leat_status s = want(&p);
+    if (!s)
+        s = leat_wanted_index(&p.wanted);
     if (!s)
         s = parse_all(&p);
     leat_wanted_release(&p.wanted);
@@ -607,6 +617,9 @@ static leat_status parse_single_example(leat_kernel *k)
     p.n_sparse = s->n_sparse;
     p.n_dense = s->n_dense;
     p.first_default = 1;
+    for (int i = s->n_sparse; i < p.wanted.n; i++)
+        LEAT_TRY(leat_feature_check_default(&p.wanted.v[i], i - s->n_sparse,
+                                            leat_kernel_in(k, 1 + i - s->n_sparse)));
     return parse_all(&p);
 }
 

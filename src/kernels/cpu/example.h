@@ -29,7 +29,7 @@ typedef struct leat_feature {
     leat_shape shape; /* of a dense one */
     /* Values of a dense feature, or of one row of a variable one. */
     int64_t stride;
-    const leat_tensor *missing; /* the default of a dense one, if it is no input of a kernel */
+    const leat_tensor *missing; /* the default of a dense one; without elements: there is none */
     int index;                  /* among those of its role: of its outputs */
 } leat_feature;
 
@@ -59,7 +59,8 @@ static inline int leat_wanted_find(const leat_wanted *w, leat_span key)
 
 /* Checks dense_shapes[i], and sets role, shape and stride of a dense feature. */
 leat_status leat_feature_set_shape(leat_feature *f, int i, const leat_shape *s) LEAT_MUST_CHECK;
-/* Checks the default of dense feature i. */
+/* Checks and sets the default of dense feature i. */
+leat_status leat_feature_set_default(leat_feature *f, int i, const leat_tensor *t) LEAT_MUST_CHECK;
 leat_status leat_feature_check_default(const leat_feature *f, int i,
                                        const leat_tensor *t) LEAT_MUST_CHECK;
 

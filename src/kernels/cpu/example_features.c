@@ -68,6 +68,12 @@ leat_status leat_feature_check_default(const leat_feature *f, int i, const leat_
     return NULL;
 }
 
+leat_status leat_feature_set_default(leat_feature *f, int i, const leat_tensor *t)
+{
+    f->missing = t;
+    return leat_feature_check_default(f, i, t);
+}
+
 leat_status leat_example_malformed(const char *what, const void *bytes, size_t n)
 {
     leat_strbuf b = {0};
