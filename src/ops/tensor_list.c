@@ -15,7 +15,7 @@ static leat_status items_of(leat_infer *c, int i, const char *does, leat_shape *
 {
     leat_dtype t;
     *out = leat_shape_unknown();
-    if (leat_infer_in_handle(c, i, &t, out))
+    if (leat_infer_in_handle(c, i, &t, out) && t != LEAT_INVALID)
         LEAT_REQUIRE(t == element_type(c), INVALID_ARGUMENT,
                      "Trying to %s list with wrong element dtype. List has type %s but expected "
                      "type %s",

@@ -6,6 +6,7 @@ import values
 import steps
 import training
 import input
+import datasets
 import documents
 import flow
 import calls

@@ -211,7 +211,7 @@ static leat_next shard_next(leat_iterator *it, leat_pull *p)
     shard_iterator *c = (shard_iterator *)it;
     const shard *s = (const shard *)it->d;
     if (p->why == LEAT_WHY_PULLED && p->end) {
-        if (s->require_non_empty && c->i < s->shards)
+        if (c->kept.v) /* As in TensorFlow, a shard without elements of its own just ends. */
             return leat_pull_fail(
                 p, leat_error(INVALID_ARGUMENT,
                               "There aren't enough elements in this dataset for each shard to have "

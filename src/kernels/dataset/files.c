@@ -377,6 +377,23 @@ leat_status leat_dataset_of_files(const char *op, const char *const *paths, int 
 
 /* ---- MatchingFiles: the names of the files that fit patterns ---- */
 
+/* If there is no such file, the first element is an error. */
+static leat_next nothing_next(leat_iterator *it, leat_pull *p)
+{
+    return leat_pull_fail(p, leat_error(NOT_FOUND, "Don't find any matched files"));
+}
+
+static const leat_dataset_kind nothing_kind = {
+    .size = sizeof(leat_dataset), .iterator_size = sizeof(leat_iterator), .next = nothing_next};
+
+static leat_status give_nothing(leat_kernel *k)
+{
+    leat_dataset *d;
+    LEAT_TRY(leat_dataset_make(k, &nothing_kind, &d));
+    leat_dataset_types(d, 1, (leat_dtype[]){LEAT_STRING}, (leat_shape[]){leat_shape()});
+    return leat_dataset_give(k, 0, d);
+}
+
 static leat_status matching_run(leat_kernel *k)
 {
     const leat_tensor *t = leat_kernel_in(k, 0);
@@ -402,6 +419,8 @@ static leat_status matching_run(leat_kernel *k)
     }
     const leat_dtype type = LEAT_STRING;
     const leat_shape shape = leat_shape();
+    if (!s && !found.n)
+        return give_nothing(k);
     if (!s)
         s = leat_dataset_of_window(&found, -1, 1, &type, &shape, &names);
     leat_elements_clear(&found);
