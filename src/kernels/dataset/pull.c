@@ -176,10 +176,10 @@ static bool run(leat_pull *p)
             return false;
         case LEAT_NEXT_BLOCK:
             p->why = LEAT_WHY_AGAIN;
-            if (!may_block) {
-                leat_pool_submit_blocking(p->iteration->pool, resume_blocking, p);
+            /* Without a thread for this, a worker of the pool, or the caller, has to block. */
+            if (!may_block &&
+                leat_pool_submit_blocking(p->iteration->pool, resume_blocking, p) == 0)
                 return false;
-            }
         }
     }
 }
