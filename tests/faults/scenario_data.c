@@ -2,6 +2,7 @@
  * batches) and of a graph (records by a one-shot iterator); the words of PTB. */
 #include "faults/scenarios.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@ enum { EXAMPLES = 4 };
 static leat_status begin(void *arg, void **state)
 {
     return (*state = calloc(1, sizeof(int64_t))) ? NULL
-                                                 : leat_error(RESOURCE_EXHAUSTED, "no state");
+                                                 : leat_error(RESOURCE_EXHAUSTED, "Out of memory");
 }
 
 /* Examples with 0, 1, 2 ... values. */
@@ -28,7 +29,7 @@ static leat_status next(void *state, leat_tensor **out, int n)
     leat_status s = leat_example_add_ints(e, "v", values, *i);
     THEN(s, leat_example_encode(e, &bytes, &size));
     if (!s && !(out[0] = leat_scalar_string(bytes, size)))
-        s = leat_error(RESOURCE_EXHAUSTED, "no tensor");
+        s = leat_error(RESOURCE_EXHAUSTED, "Out of memory");
     free(bytes);
     leat_example_free(e);
     ++*i;
@@ -125,10 +126,10 @@ static leat_status words(const char *dir)
     for (int i = 0; i < 3; i++) {
         FILE *f = fopen(scenario_path(dir, names[i]), "w");
         if (!f)
-            return leat_error(UNAVAILABLE, "%s cannot be opened", names[i]);
+            return leat_error(UNAVAILABLE, "%s; %s", names[i], strerror(errno));
         const bool written = fputs(" one two two \n", f) >= 0;
         if (fclose(f) != 0 || !written)
-            return leat_error(UNAVAILABLE, "%s cannot be written", names[i]);
+            return leat_error(UNAVAILABLE, "%s; %s", names[i], strerror(errno));
     }
     LEAT_TRY(leat_ptb_open(dir, &p));
     EXPECT(leat_ptb_vocabulary(p) == 3 && leat_ptb_id(p, "two") == 0);

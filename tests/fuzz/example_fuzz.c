@@ -1,6 +1,6 @@
 /* Any bytes as an Example and as a SequenceExample, by the ops that parse them, one by one and as a
- * batch, and by leat_example_decode, whose result is encoded and decoded again alike; as a JSON
- * text and as a tensor. */
+ * batch, by leat_example_parse, and by leat_example_decode, whose result is encoded and decoded
+ * again alike; as a JSON text and as a tensor. */
 #include <leat/leat.h>
 
 #include <stdlib.h>
@@ -99,12 +99,30 @@ static void run_ops(const uint8_t *data, size_t n)
     leat_tensor_unref(pair);
 }
 
+static void parse_features(const uint8_t *data, size_t n)
+{
+    leat_tensor *t[3];
+    for (int i = 0; i < 3; i++) {
+        const leat_shape shape = i == 0   ? leat_shape()
+                                 : i == 1 ? leat_shape(-1)
+                                          : leat_shape(-1, 2);
+        const leat_feature_spec f[] = {{keys[0], types[0], shape, NULL},
+                                       {keys[1], types[1], shape, NULL},
+                                       {keys[2], types[2], shape, NULL}};
+        leat_status s = leat_example_parse(data, n, f, 3, t);
+        for (int k = 0; k < 3 && !s; k++)
+            leat_tensor_unref(t[k]);
+        leat_status_free(s);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     if (!session)
         open_session();
     run_ops(data, n);
+    parse_features(data, n);
     leat_example *e = NULL, *again = NULL;
     leat_status s = leat_example_decode(data, n, &e);
     if (!s) {

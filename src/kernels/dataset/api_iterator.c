@@ -11,16 +11,37 @@ struct leat_data_iterator {
     leat_object object;
     leat_pool *pool;
     leat_dataset *d;
-    pthread_mutex_t lock; /* held while an element is got: one at a time */
-    leat_iteration *in;   /* guarded by lock */
+    pthread_mutex_t lock; /* Guards `used`. */
+    pthread_cond_t left;
+    bool used;          /* A thread gets an element, or saves or sets the position. */
+    leat_iteration *in; /* only for the thread that has set `used` */
 };
+
+/* One thread at a time is between enter and leave. It holds no lock meanwhile, because it works on
+ * the pool's jobs while it waits. */
+static void enter(leat_data_iterator *it)
+{
+    pthread_mutex_lock(&it->lock);
+    while (it->used)
+        pthread_cond_wait(&it->left, &it->lock);
+    it->used = true;
+    pthread_mutex_unlock(&it->lock);
+}
+
+static void leave(leat_data_iterator *it)
+{
+    pthread_mutex_lock(&it->lock);
+    it->used = false;
+    pthread_cond_signal(&it->left);
+    pthread_mutex_unlock(&it->lock);
+}
 
 leat_status leat_data_iterator_open(leat_dataset *d, leat_data_iterator **out)
 {
     leat_iteration *in;
     LEAT_CHECK(DATASET, d);
-    /* The thread that wants an element parks meanwhile. */
-    leat_pool *pool = leat_pool_new(leat_default_threads(), "data");
+    int threads = leat_default_threads() - 1; /* The thread that wants an element works, too. */
+    leat_pool *pool = leat_pool_new(threads > 0 ? threads : 1, "data");
     leat_status s = leat_iteration_new(pool, NULL, d, &in);
     if (s) {
         leat_pool_free(pool);
@@ -31,6 +52,7 @@ leat_status leat_data_iterator_open(leat_dataset *d, leat_data_iterator **out)
     it->d = leat_dataset_ref(d);
     it->in = in;
     pthread_mutex_init(&it->lock, NULL);
+    pthread_cond_init(&it->left, NULL);
     *out = it;
     return NULL;
 }
@@ -42,6 +64,7 @@ void leat_data_iterator_close(leat_data_iterator *it)
     leat_iteration_unref(it->in);
     leat_pool_free(it->pool);
     leat_dataset_unref(it->d);
+    pthread_cond_destroy(&it->left);
     pthread_mutex_destroy(&it->lock);
     leat_object_free(&it->object);
 }
@@ -51,14 +74,13 @@ static void wake(leat_pull *p)
     leat_event_set(p->done_arg);
 }
 
-/* With the lock held. */
 static leat_status pull(leat_iteration *in, leat_tensor **tensors, int n)
 {
     leat_event done;
     leat_event_init(&done);
     leat_pull p = {.iteration = in, .done = wake, .done_arg = &done};
     if (!leat_pull_start(&p, in->root))
-        leat_event_wait(&done, 0);
+        leat_pool_wait(in->pool, &done, 0);
     leat_status s = p.status;
     if (!s && p.end)
         s = leat_error(OUT_OF_RANGE, "End of sequence");
@@ -74,9 +96,9 @@ leat_status leat_data_iterator_next(leat_data_iterator *it, leat_tensor **tensor
 {
     LEAT_CHECK(DATA_ITERATOR, it);
     LEAT_CHECK_ARG(tensors);
-    pthread_mutex_lock(&it->lock);
+    enter(it);
     leat_status s = pull(it->in, tensors, n);
-    pthread_mutex_unlock(&it->lock);
+    leave(it);
     return s;
 }
 
@@ -84,9 +106,9 @@ leat_status leat_data_iterator_save(leat_data_iterator *it, void **bytes, size_t
 {
     LEAT_CHECK(DATA_ITERATOR, it);
     leat_state_writer w = {.bytes = {.checked = true}};
-    pthread_mutex_lock(&it->lock);
+    enter(it);
     leat_status s = leat_iteration_position(it->in, &w);
-    pthread_mutex_unlock(&it->lock);
+    leave(it);
     if (!s) {
         *size = w.bytes.n;
         *bytes = leat_strbuf_take(&w.bytes);
@@ -101,10 +123,10 @@ leat_status leat_data_iterator_restore(leat_data_iterator *it, const void *bytes
     LEAT_CHECK(DATA_ITERATOR, it);
     LEAT_CHECK_ARG(bytes);
     LEAT_TRY(leat_iteration_restore(it->pool, it->d, bytes, size, &in));
-    pthread_mutex_lock(&it->lock);
+    enter(it);
     leat_iteration *old = it->in;
     it->in = in;
-    pthread_mutex_unlock(&it->lock);
+    leave(it);
     leat_iteration_unref(old);
     return NULL;
 }
