@@ -143,11 +143,12 @@ def mnist_towers(c):
 # ---- CIFAR-10 ----
 
 def distort(image):
-    """distorted_inputs of cifar10_input.py, but for random_contrast."""
+    """distorted_inputs of cifar10_input.py."""
     image = tf.cast(image, tf.float32)
     image = tf.random_crop(image, [24, 24, 3], seed=1)
     image = tf.image.random_flip_left_right(image, seed=2)
     image = tf.image.random_brightness(image, max_delta=63, seed=3)
+    image = tf.image.random_contrast(image, lower=0.2, upper=1.8, seed=4)
     image = tf.image.per_image_standardization(image)
     image.set_shape([24, 24, 3])
     return image
