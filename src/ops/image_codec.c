@@ -1,7 +1,7 @@
 /* image_codec.c -- images from the bytes of files and the reverse: DecodePng, DecodeJpeg,
  * DecodeAndCropJpeg, DecodeGif, DecodeBmp, DecodeImage; EncodePng, EncodeJpeg,
  * EncodeJpegVariableQuality; and ExtractJpegShape. */
-#include "ops/infer_util.h"
+#include "ops/image_util.h"
 
 static leat_status contents_rank(leat_infer *c)
 {
@@ -27,11 +27,10 @@ static leat_status decode_shape(leat_infer *c)
 
 static leat_status decode_crop_shape(leat_infer *c)
 {
-    int64_t unused;
     leat_shape window;
     LEAT_TRY(contents_rank(c));
     LEAT_TRY(leat_infer_rank(c, 1, 1, &window));
-    LEAT_TRY(leat_dim_merge(window.dim[0], 4, &unused));
+    LEAT_TRY(leat_dim_is(window.dim[0], 4));
     const leat_tensor *value = leat_infer_value(c, 1);
     const int64_t height = value ? leat_int_at(value, 2) : -1;
     const int64_t width = value ? leat_int_at(value, 3) : -1;

@@ -195,9 +195,11 @@ static const leat_resource_maker threads_maker = {.type = &threads_type, .make =
 
 static leat_status threads_handle_run(leat_kernel *k)
 {
-    const leat_node *n = leat_kernel_node(k);
-    LEAT_REQUIRE(leat_node_int(n, "num_threads") > 0, INVALID_ARGUMENT,
-                 "`num_threads` must be greater than zero.");
+    enum { MOST = 1 << 16 }; /* as in TensorFlow 2 */
+    const int64_t n = leat_node_int(leat_kernel_node(k), "num_threads");
+    LEAT_REQUIRE(n > 0, INVALID_ARGUMENT, "`num_threads` must be greater than zero.");
+    LEAT_REQUIRE(n < MOST, INVALID_ARGUMENT, "`num_threads` must be less than %d: %lld", MOST,
+                 (long long)n);
     return leat_resource_op_run(k, &threads_maker);
 }
 
