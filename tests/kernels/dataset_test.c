@@ -234,6 +234,70 @@ static leat_out make_map_and_batch(leat_graph *g)
                    leat_in(yes(g, false)), F("f", "Twice"));
 }
 
+static leat_out make_unique(leat_graph *g)
+{
+    return DATASET("UniqueDataset", leat_in(map(g, range(g, 7), "RestOf3")));
+}
+static leat_out make_rebatch(leat_graph *g)
+{
+    return DATASET("RebatchDataset", leat_in(counted(g, "BatchDataset", range(g, 5), 3)), N(2));
+}
+static leat_out make_resize(leat_graph *g)
+{
+    const int64_t sizes[] = {2, 1};
+    leat_tensor *t;
+    CHECK_OK(leat_tensor_copy_of(LEAT_INT64, leat_shape(2), sizes, &t));
+    leat_out two = leat_const(g, t);
+    leat_tensor_unref(t);
+    return DATASET("RebatchDatasetV2", leat_in(counted(g, "BatchDataset", range(g, 7), 3)),
+                   leat_in(two), leat_in(yes(g, false)));
+}
+static leat_out make_auto_shard(leat_graph *g)
+{
+    return DATASET("AutoShardDataset", leat_in(make_map(g)), N(2), N(1));
+}
+static leat_out make_parallel_map_2(leat_graph *g)
+{
+    return DATASET("ParallelMapDatasetV2", leat_in(range(g, 6)), NONE, N(3), F("f", "Twice"));
+}
+static leat_out make_parallel_interleave_4(leat_graph *g)
+{
+    return DATASET("ParallelInterleaveDatasetV4", leat_in(range(g, 5)), NONE, N(2), N(2), N(-1),
+                   N(-1), N(2), F("f", "UpTo"));
+}
+static leat_out make_parallel_batch(leat_graph *g)
+{
+    return DATASET("ParallelBatchDataset", leat_in(range(g, 5)), N(2), N(2),
+                   leat_in(yes(g, false)));
+}
+static leat_out make_counted(leat_graph *g)
+{
+    return DATASET("AssertCardinalityDataset", leat_in(range(g, 4)), N(4));
+}
+
+/* A string constant. */
+static leat_out words(leat_graph *g, const char *s)
+{
+    leat_tensor *t = leat_scalar_string(s, strlen(s));
+    leat_out c = leat_const(g, t);
+    leat_tensor_unref(t);
+    return c;
+}
+static leat_out make_csv(leat_graph *g)
+{
+    const char *path = LEAT_BINARY_DIR "/dataset_test.csv";
+    FILE *f = fopen(path, "w");
+    CHECK(f && fputs("x,y\n1,\"2\"\r\n3,\n5,6", f) > 0 && fclose(f) == 0);
+    const int64_t column = 1;
+    leat_tensor *t;
+    CHECK_OK(leat_tensor_copy_of(LEAT_INT64, leat_shape(1), &column, &t));
+    leat_out select = leat_const(g, t), missing = number(g, -1);
+    leat_tensor_unref(t);
+    return DATASET("CSVDataset", leat_in(words(g, path)), leat_in(words(g, "")), N(100),
+                   leat_in(yes(g, true)), leat_in(words(g, ",")), leat_in(yes(g, true)),
+                   leat_in(words(g, "")), leat_in(select), leat_ins(&missing, 1));
+}
+
 /* The random orders and numbers are those that TensorFlow 1.15 gives without its optimisations. */
 static const struct kind {
     const char *name;
@@ -268,6 +332,15 @@ static const struct kind {
     {"Random", make_random, "64677483 3635105107 3931607701 END"},
     {"Shuffle", make_shuffle, "3 0 5 2 1 4 2 1 5 0 3 4 END"},
     {"ShuffleAndRepeat", make_shuffle_and_repeat, "2 3 0 1 1 2 3 0 END"},
+    {"Unique", make_unique, "0 1 2 END"},
+    {"Rebatch", make_rebatch, "[0 1] [2] [3] [4] END"},
+    {"RebatchV2", make_resize, "[0 1] [2] [3 4] [5] [6] END"},
+    {"AutoShard", make_auto_shard, "2 6 END"},
+    {"ParallelMapV2", make_parallel_map_2, "0 2 4 6 8 10 END"},
+    {"ParallelInterleaveV4", make_parallel_interleave_4, "0 0 1 0 1 2 0 1 2 3 END"},
+    {"ParallelBatch", make_parallel_batch, "[0 1] [2 3] [4] END"},
+    {"AssertCardinality", make_counted, "0 1 2 3 END"},
+    {"CSV", make_csv, "2 -1 6 END"},
 };
 enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 

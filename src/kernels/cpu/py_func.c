@@ -5,7 +5,7 @@
 static leat_status py_func_run(leat_kernel *k)
 {
     return leat_error(
-        UNKNOWN,
+        INVALID_ARGUMENT,
         "ValueError: callback %s is not found: it is a Python function, which only the "
         "client's own process has",
         leat_node_string(leat_kernel_node(k), "token"));

@@ -180,6 +180,8 @@ static leat_status set_aggregator_run(leat_kernel *k)
 
 /* ---- Thread pools: all stages use the device's ---- */
 
+enum { MOST_THREADS = 65536 }; /* as in TensorFlow */
+
 static const leat_resource_type threads_type = {
     "N10tensorflow4data12experimental12_GLOBAL__N_118ThreadPoolResourceE", plain_free};
 
@@ -195,11 +197,10 @@ static const leat_resource_maker threads_maker = {.type = &threads_type, .make =
 
 static leat_status threads_handle_run(leat_kernel *k)
 {
-    enum { MOST = 1 << 16 }; /* as in TensorFlow 2 */
     const int64_t n = leat_node_int(leat_kernel_node(k), "num_threads");
     LEAT_REQUIRE(n > 0, INVALID_ARGUMENT, "`num_threads` must be greater than zero.");
-    LEAT_REQUIRE(n < MOST, INVALID_ARGUMENT, "`num_threads` must be less than %d: %lld", MOST,
-                 (long long)n);
+    LEAT_REQUIRE(n < MOST_THREADS, INVALID_ARGUMENT, "`num_threads` must be less than %d",
+                 MOST_THREADS);
     return leat_resource_op_run(k, &threads_maker);
 }
 
