@@ -255,6 +255,13 @@ static bool on_accumulator(const char *op)
     return strstr(op, "Accumulator") && !strstr(op, "ConditionalAccumulator");
 }
 
+/* Nothing fills or empties a staging area: an op that waits for it ends by the time-out of the run,
+ * which must be short. */
+static bool on_staging_area(const char *op)
+{
+    return strstr(op, "tage") || strstr(op, "MapPeek");
+}
+
 /* Makes a queue for an op, mostly of the op's dtypes. Nothing fills or empties it: an op that waits
  * for it ends by the time-out of the run, which must be short. */
 static leat_out some_queue(attempt *a, bool ref)
@@ -340,9 +347,9 @@ static void run_node(attempt *a, leat_node *n)
     for (int i = 0; i < n_out; i++)
         fetches[i] = (leat_fetch){{n, i}, &out[i]};
     const char *op = n->op->def->name;
-    leat_status status =
-        leat_session_open(a->g, &s, .no_optimization = pick(a->b, 2), .inter_op_threads = 1,
-                          .timeout_ms = on_queue(op) || on_accumulator(op) ? 5 : 5000);
+    const bool waits = on_queue(op) || on_accumulator(op) || on_staging_area(op);
+    leat_status status = leat_session_open(a->g, &s, .no_optimization = pick(a->b, 2),
+                                           .inter_op_threads = 1, .timeout_ms = waits ? 5 : 5000);
     if (status) {
         leat_status_free(status);
         return;

@@ -273,12 +273,13 @@ static leat_status read_compression(leat_kernel *k, int i, files *d)
     return NULL;
 }
 
-/* The size of a buffer, which is not used; TensorFlow 2 has -1 for its default. */
-static leat_status read_buffer(leat_kernel *k, int i)
+/* The size of a buffer, which is not used; TensorFlow 2 has -1 for its default. `zero` is what 0
+ * means. */
+static leat_status read_buffer(leat_kernel *k, int i, const char *zero)
 {
     int64_t size;
     LEAT_TRY(leat_data_int(k, i, "buffer_size", &size));
-    LEAT_REQUIRE(size >= -1, INVALID_ARGUMENT, "`buffer_size` must be >= 0 (0 == default)");
+    LEAT_REQUIRE(size >= -1, INVALID_ARGUMENT, "`buffer_size` must be >= 0 (0 == %s)", zero);
     return NULL;
 }
 
@@ -288,7 +289,7 @@ static leat_status compressed_make(leat_kernel *k, leat_dataset *base, int form)
     d->form = form;
     LEAT_TRY(read_names(k, d));
     LEAT_TRY(read_compression(k, 1, d));
-    return read_buffer(k, 2);
+    return read_buffer(k, 2, form == RECORDS ? "no buffering" : "default");
 }
 
 static leat_status records_make(leat_kernel *k, leat_dataset *d)
@@ -321,7 +322,7 @@ static leat_status fixed_make(leat_kernel *k, leat_dataset *base)
     LEAT_TRY(leat_data_int(k, 2, "record_bytes", &d->record));
     LEAT_TRY(leat_data_int(k, 3, "footer_bytes", &d->footer));
     LEAT_TRY(check_sizes(d));
-    LEAT_TRY(read_buffer(k, 4));
+    LEAT_TRY(read_buffer(k, 4, "default"));
     if (leat_kernel_inputs(k) > 5)
         return read_compression(k, 5, d);
     d->compression = leat_xstrdup("");
