@@ -44,8 +44,9 @@ void leat_elements_of_release(leat_elements_of *e)
 
 leat_out leat_int64_at(leat_loc at, leat_graph *g, int64_t v)
 {
-    leat_tensor *t = leat_scalar_int64(v);
-    leat_out x = leat_const_at(at, g, t);
+    leat_tensor *t = NULL;
+    leat_status s = leat_tensor_copy_of(LEAT_INT64, leat_shape(), &v, &t);
+    leat_out x = s ? leat_graph_fail(g, at, s) : leat_const_at(at, g, t);
     leat_tensor_unref(t);
     return x;
 }

@@ -40,6 +40,7 @@ enum {
     SLOW_NS = 500 * 1000 * 1000,
     SLOW_KNOWN_NS = 1000 * 1000 * 1000, /* For a connection on which a call came as a whole. */
     SLOW_FLOODED_NS = 100 * 1000 * 1000,
+    SLOW_MEMORY = 128 << 20, /* Bytes; 4500 calls at once take about half of it. */
     OVER_NS = 30 * 1000 * 1000,
     OVER_FLOODED_NS = 5 * 1000 * 1000,
     SLOW_BYTES_PER_MS = 16 * 1000, /* What gRPC parses at least, on slow machines and with TLS. */
@@ -87,9 +88,10 @@ static int64_t trim_ns;               /* When freed memory is given back next; 0
 /* Atomic: what leat_guard_polls has counted, and the clock of the thread that called it last. */
 static uint64_t polls;
 static clockid_t poll_clock = -1;
-/* Used by the thread alone: polls, that clock's time and the time when rule 2 began to count. */
+/* Used by the thread alone: polls, that clock's time, the time and the resident memory when rule 2
+ * began to count. */
 static uint64_t polls_then;
-static int64_t clock_then, time_then;
+static int64_t clock_then, time_then, memory_then;
 
 static uint64_t cookie_of(int fd)
 {
@@ -244,6 +246,19 @@ static bool poll_time(clockid_t *clock_out, int64_t *time_out)
     return true;
 }
 
+/* The resident memory of the process, in bytes; 0: unknown. */
+static int64_t resident_memory(void)
+{
+    char text[128];
+    long long size, pages = 0;
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = 0;
+    return sscanf(text, "%lld %lld", &size, &pages) == 2 ? pages * sysconf(_SC_PAGESIZE) : 0;
+}
+
 /* Whether few bytes were read in so much CPU time: messages are read faster. */
 static bool is_slow(uint64_t bytes, int64_t took_ns)
 {
@@ -308,7 +323,9 @@ static void check_slow(void)
     uint64_t all = count_all(begin, &most);
     int64_t took = clock_now - clock_then;
     int64_t limit = is_flooded() ? SLOW_FLOODED_NS : most && most->known ? SLOW_KNOWN_NS : SLOW_NS;
-    bool slow = !begin && took > limit && is_slow(all, took);
+    bool slow = !begin && took > SLOW_FLOODED_NS && is_slow(all, took) &&
+                (took > limit ||
+                 (memory_then && resident_memory() - memory_then > SLOW_MEMORY));
     if (slow && most && most->bytes - most->bytes_then > SLOW_LEAST) {
         cut(most, "what it sends takes this task long to read, as nothing that clients send does");
         count_all(begin = true, &most);
@@ -317,6 +334,7 @@ static void check_slow(void)
         polls_then = polls_now;
         clock_then = clock_now;
         time_then = now;
+        memory_then = resident_memory();
     }
 }
 

@@ -15,6 +15,7 @@
  *    all connections together have brought little in that time, something makes gRPC work hard for
  *    few bytes: the connection that has brought the most is ended. One on which a call has come
  *    as a whole has SLOW_KNOWN_NS, since a burst of legal calls takes long on a busy machine.
+ *    SLOW_FLOODED_NS are enough if the process has grown by SLOW_MEMORY meanwhile.
  * 3. A connection on which more than UNFINISHED_MAX calls in a second were reset before their
  *    message came is ended.
  *

@@ -298,8 +298,11 @@ static leat_status give_tensors(leat_kernel *k, const attempt *x)
                      leat_dtype_name(t->dtype), leat_dtype_name(n->out_types[i]));
         leat_kernel_set(k, i, leat_tensor_ref(t));
     }
-    if (first)
-        leat_kernel_set(k, 0, leat_scalar_int64(x->key));
+    leat_tensor *key;
+    if (first) {
+        LEAT_TRY(leat_kernel_out(k, 0, &(leat_shape){0}, &key));
+        *AT(int64_t, key) = x->key;
+    }
     return NULL;
 }
 
