@@ -6,7 +6,9 @@ import tempfile
 
 import numpy as np
 
-from harness import ONE, TF2, case, tf
+from tensorflow.python.data.ops import multi_device_iterator_ops
+
+from harness import ONE, TF2, THREE_DEVICES, case, raises, tf
 
 D = tf.data.Dataset
 X = tf.data.experimental
@@ -187,3 +189,69 @@ def saved_iterator(c):
                         assert list(s.run(count)) == [3] * 20, s.run(count)
     finally:
         shutil.rmtree(folder)
+
+
+def placed(elements):
+    """An operation on each element, on a device of its own."""
+    result = []
+    for i, x in enumerate(elements):
+        with tf.device("/cpu:%d" % i):
+            result.append(x * 10 + i)
+    return result
+
+
+@case(on=[THREE_DEVICES])
+def several_devices(c):
+    """The elements are dealt out to three devices, with and without elements ready on the devices; the
+    last round is not whole; initialising again begins anew."""
+    names = ["/cpu:0", "/cpu:1", "/cpu:2"]
+    for ready in (0, 1, 4):
+        with tf.Graph().as_default():
+            iterator = multi_device_iterator_ops.MultiDeviceIterator(
+                D.range(11), names, max_buffer_size=2, prefetch_buffer_size=ready)
+            one = placed(iterator.get_next())
+            with c.session() as s:
+                for _ in range(3):
+                    s.run(iterator.initializer)
+                    for i in range(0, 9, 3):
+                        assert s.run(one) == [10 * i, 10 * i + 11, 10 * i + 22], i
+                    assert s.run(one[:2]) == [90, 101]
+                    for x in one:
+                        raises(tf.errors.OutOfRangeError, lambda: s.run(x), "End of sequence")
+                s.run(iterator.initializer)  # and is closed while it works ahead
+
+
+@case(on=[THREE_DEVICES])
+def several_devices_errors(c):
+    """An element that fails belongs to one device, and the others go on."""
+    dataset = D.range(6).map(lambda x: 6 // (x - 2))
+    iterator = multi_device_iterator_ops.MultiDeviceIterator(
+        dataset, ["/cpu:1", "/cpu:2"], prefetch_buffer_size=0)
+    first, second = iterator.get_next()
+    with c.session() as s:
+        raises(tf.errors.FailedPreconditionError, lambda: s.run(first), "not been initialized")
+        s.run(iterator.initializer)
+        assert s.run([first, second]) == [-3, -6]
+        raises(tf.errors.InvalidArgumentError, lambda: s.run(first), "element 2]]")
+        assert s.run(second) == 6
+        assert s.run([first, second]) == [3, 2]
+        raises(tf.errors.OutOfRangeError, lambda: s.run(second))
+
+
+@case(on=[THREE_DEVICES])
+def copied_to_device(c):
+    """Elements of a dataset on one device, asked for on another by the string handle of an iterator."""
+    for prefetched in (False, True):
+        with tf.Graph().as_default():
+            dataset = D.range(5).apply(X.copy_to_device("/cpu:1", source_device="/cpu:0"))
+            with tf.device("/cpu:1"):
+                iterator = tf.data.make_initializable_iterator(
+                    dataset.prefetch(2) if prefetched else dataset)
+                one = iterator.get_next()
+            with c.session() as s:
+                for _ in range(3):
+                    s.run(iterator.initializer)
+                    assert [s.run(one) for _ in range(5)] == list(range(5))
+                    raises(tf.errors.OutOfRangeError, lambda: s.run(one))
+                s.run(iterator.initializer)
+                assert s.run(one) == 0

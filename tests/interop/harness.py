@@ -1,6 +1,7 @@
 """Clusters of real servers on free ports, cases with a time limit, one line a case.
 
-A cluster is named by the kind of each task: Cluster(ps=["leat"], worker=["tf", "leat"]). Cases that
+A cluster is named by the kind of each task: Cluster(ps=["leat"], worker=["tf", "leat"]); words after
+"leat" are more arguments of its server. Cases that
 want the same cluster one after the other share it; their variables are reset in between. A case
 that takes too long has its servers killed, so that whatever it waits for fails.
 """
@@ -84,8 +85,10 @@ class Cluster(object):
 
     def start(self, job, i):
         spec = ";".join("%s=%s" % (j, ",".join(a)) for j, a in sorted(self.address.items()))
-        if self.jobs[job][i] == "leat":
+        kind = self.jobs[job][i].split()
+        if kind[0] == "leat":
             argv = [LEAT, "server", "--cluster", spec, "--job_name", job, "--task_index", str(i)]
+            argv += kind[1:]
         else:
             argv = [TF_PYTHON, os.path.join(HERE, "tf_server.py"), spec, job, str(i)]
         log = open(self.log(job, i), "ab")
@@ -141,7 +144,7 @@ class Cluster(object):
     def end(self):
         """Asks Leat's servers to end, so that sanitizers look for leaks. What was wrong, or None."""
         wrong = ""
-        mine = [k for k, p in self.process.items() if self.jobs[k[0]][k[1]] == "leat"]
+        mine = [k for k, p in self.process.items() if self.jobs[k[0]][k[1]].startswith("leat")]
         for k in mine:
             self.process[k].terminate()
         for k in mine:
@@ -195,6 +198,7 @@ def kill_all():
 # ---- Cases ----
 
 ONE = {"worker": ["leat"]}
+THREE_DEVICES = {"worker": ["leat --devices cpu:3"]}
 TWO = {"ps": ["leat"], "worker": ["leat"]}
 LEAT_PS = {"ps": ["leat"], "worker": ["tf"]}
 TF_PS = {"ps": ["tf"], "worker": ["leat"]}

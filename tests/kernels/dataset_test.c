@@ -45,6 +45,11 @@ static void batch_of_2(leat_graph *g, void *arg, const leat_out *in, leat_out *o
     out[0] = counted(g, "BatchDataset", in[1], 2);
 }
 
+static void window_batch(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+{
+    out[0] = DATASET("DatasetToSingleElement", leat_in(counted(g, "BatchDataset", in[0], 2)));
+}
+
 static void size_2(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
 {
     out[0] = number(g, 2);
@@ -84,6 +89,7 @@ static leat_graph *graph(void)
     leat_function_define(g, "UpTo", up_to, NULL, 1, LEAT_INT64);
     leat_function_define(g, "SumOf", sum, NULL, 2, LEAT_INT64, LEAT_INT64);
     leat_function_define(g, "RestOf3", rest_of_3, NULL, 1, LEAT_INT64);
+    leat_function_define(g, "WindowBatch", window_batch, NULL, 1, LEAT_VARIANT);
     leat_function_define(g, "BatchOf2", batch_of_2, NULL, 1, LEAT_INT64, LEAT_VARIANT);
     leat_function_define(g, "Size2", size_2, NULL, 1, LEAT_INT64);
     leat_function_define(g, "Zero", zero, NULL, 1, LEAT_INT64);
@@ -224,6 +230,24 @@ static leat_out make_sliding(leat_graph *g)
 {
     return DATASET("SlidingWindowDataset", leat_in(range(g, 6)), N(2), N(2), N(2));
 }
+/* Windows that have the element which fails do so; others that came by it do not. */
+static leat_out windows(leat_graph *g, int64_t shift, int64_t stride)
+{
+    static const leat_dtype variant[] = {LEAT_VARIANT};
+    leat_out w =
+        leat_op(g, "WindowDataset", leat_in(map(g, range(g, 6), "FailsAt3")), N(2), N(shift),
+                N(stride), leat_in(yes(g, false)), leat_attr_types("output_types", variant, 1),
+                leat_attr_shapes("output_shapes", (leat_shape[]){leat_shape()}, 1));
+    return map(g, w, "WindowBatch");
+}
+static leat_out make_window(leat_graph *g)
+{
+    return windows(g, 1, 2);
+}
+static leat_out make_far_windows(leat_graph *g)
+{
+    return windows(g, 4, 1);
+}
 static leat_out make_ignore(leat_graph *g)
 {
     return DATASET("IgnoreErrorsDataset", leat_in(map(g, range(g, 6), "FailsAt3")));
@@ -327,6 +351,8 @@ static const struct kind {
     {"Prefetch", make_prefetch, "0 2 4 6 END"},
     {"Cache", make_cache, "0 1 2 0 1 2 END"},
     {"SlidingWindow", make_sliding, "[0 2] [2 4] END"},
+    {"Window", make_window, "[-4 -12] INVALID_ARGUMENT [-12 12] INVALID_ARGUMENT [12] [6] END"},
+    {"Window, far apart", make_far_windows, "[-4 -6] [12 6] END"},
     {"IgnoreErrors", make_ignore, "-4 -6 -12 12 6 END"},
     {"MapAndBatch", make_map_and_batch, "[0 2] [4 6] [8] END"},
     {"Random", make_random, "64677483 3635105107 3931607701 END"},

@@ -168,7 +168,12 @@ static leat_status destroy_run(leat_kernel *k)
     const leat_handle *h;
     LEAT_TRY(leat_kernel_handle(k, 0, &h));
     leat_resource_type any = {.name = h->type_name}; /* not only variables */
-    leat_status s = leat_resources_remove(leat_kernel_resources(k), h->container, h->name, &any);
+    leat_resources *own = leat_kernel_device(k)->own; /* what belongs to the session */
+    leat_status s = own ? leat_resources_remove(own, h->container, h->name, &any) : NULL;
+    if (own && leat_status_code(s) != LEAT_NOT_FOUND)
+        return s;
+    leat_status_free(s);
+    s = leat_resources_remove(leat_kernel_resources(k), h->container, h->name, &any);
     if (leat_status_code(s) == LEAT_NOT_FOUND &&
         leat_node_bool(leat_kernel_node(k), "ignore_lookup_error")) {
         leat_status_free(s);

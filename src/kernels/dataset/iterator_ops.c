@@ -1,25 +1,17 @@
-/* iterator_ops.c -- iterators as resources: making them, getting elements, handles as strings,
- * positions. */
+/* iterator_ops.c -- iterators as resources: making them, getting elements, positions. */
 #include <stdlib.h>
 
 #include "core/alloc.h"
-#include "core/strbuf.h"
 #include "core/variant.h"
-#include "kernels/dataset/optional.h"
 #include "kernels/any/resource_op.h"
 #include "kernels/dataset/handles.h"
 #include "kernels/dataset/iteration.h"
-#include "proto/tensor.pb-c.h"
-#include "proto/tensor_codec.h"
-#include "proto/wire.h"
 
 typedef struct leat_iterator_resource {
     leat_resource base;
-    int n_types, n_shapes; /* does not change */
-    leat_dtype *types;
-    leat_shape *shapes;
-    pthread_mutex_t lock; /* guards what follows */
-    leat_iteration *in;   /* NULL until the iterator was initialised */
+    leat_element_spec spec; /* does not change */
+    pthread_mutex_t lock;   /* guards what follows */
+    leat_iteration *in;     /* NULL until the iterator was initialised */
     leat_dataset *d;
 } resource;
 
@@ -29,8 +21,7 @@ static void resource_free(void *object)
     leat_iteration_unref(r->in);
     leat_dataset_unref(r->d);
     pthread_mutex_destroy(&r->lock);
-    free(r->types);
-    free(r->shapes);
+    leat_element_spec_release(&r->spec);
     free(r);
 }
 
@@ -42,52 +33,13 @@ static resource *resource_new(const leat_node *n)
     resource *r = leat_new(resource);
     leat_resource_init(&r->base, &iterator_type);
     pthread_mutex_init(&r->lock, NULL);
-    const leat_dtype *types = leat_node_types(n, "output_types", &r->n_types);
-    const leat_shape *shapes = leat_node_shapes(n, "output_shapes", &r->n_shapes);
-    r->types = leat_new_array(leat_dtype, r->n_types + 1);
-    r->shapes = leat_new_array(leat_shape, r->n_shapes + 1);
-    memcpy(r->types, types, sizeof(*types) * (size_t)r->n_types);
-    memcpy(r->shapes, shapes, sizeof(*shapes) * (size_t)r->n_shapes);
+    r->spec = leat_element_spec_of(n);
     return r;
-}
-
-/* ---- Signatures ---- */
-
-static leat_status verify_types(const leat_dtype *want, int n_want, const leat_dtype *have,
-                                int n_have)
-{
-    LEAT_REQUIRE(n_want == n_have, INVALID_ARGUMENT,
-                 "Number of components does not match: expected %d types but got %d.", n_want,
-                 n_have);
-    for (int i = 0; i < n_want; i++)
-        LEAT_REQUIRE(want[i] == have[i], INVALID_ARGUMENT,
-                     "Data type mismatch at component %d: expected %s but got %s.", i,
-                     leat_dtype_name(want[i]), leat_dtype_name(have[i]));
-    return NULL;
-}
-
-static leat_status verify_shapes(const leat_shape *want, int n_want, const leat_shape *have,
-                                 int n_have)
-{
-    LEAT_REQUIRE(n_want == n_have, INVALID_ARGUMENT,
-                 "Number of components does not match: expected %d shapes but got %d.", n_want,
-                 n_have);
-    for (int i = 0; i < n_want; i++)
-        LEAT_REQUIRE(leat_shape_compatible(&want[i], &have[i]), INVALID_ARGUMENT,
-                     "Incompatible shapes at component %d: expected %s but got %s.", i,
-                     leat_shape_show(&want[i]).s, leat_shape_show(&have[i]).s);
-    return NULL;
 }
 
 static leat_status check(const leat_node *n, const leat_resource *base)
 {
-    const resource *r = (const resource *)base;
-    int n_types, n_shapes;
-    const leat_dtype *types = leat_node_types(n, "output_types", &n_types);
-    const leat_shape *shapes = leat_node_shapes(n, "output_shapes", &n_shapes);
-    if (n_types)
-        LEAT_TRY(verify_types(types, n_types, r->types, r->n_types));
-    return n_shapes ? verify_shapes(shapes, n_shapes, r->shapes, r->n_shapes) : NULL;
+    return leat_element_spec_fits(&((const resource *)base)->spec, n);
 }
 
 /* ---- Making ---- */
@@ -106,70 +58,16 @@ static leat_status iterator_run(leat_kernel *k)
     return leat_resource_op_run(k, &maker);
 }
 
-static void object_unref(void *object)
-{
-    leat_resource_unref(object);
-}
-
-leat_status leat_anonymous_handle(leat_kernel *k, int i, const char *name, leat_resource *r)
-{
-    leat_tensor *t;
-    static atomic_llong count;
-    leat_strbuf unique = {0};
-    leat_status s = leat_tensor_new(LEAT_RESOURCE, leat_shape(), &t);
-    if (s) {
-        leat_resource_unref(r);
-        return s;
-    }
-    leat_strbuf_printf(&unique, "%s%lld", name, atomic_fetch_add(&count, 1));
-    leat_handle *h = leat_handle_new(leat_kernel_device(k)->name, "", leat_strbuf_text(&unique),
-                                     r->type->name, 0);
-    leat_strbuf_release(&unique);
-    h->object = r;
-    h->object_unref = object_unref;
-    *AT(leat_handle *, t) = h;
-    leat_kernel_set(k, i, t);
-    if (k->n_out > 1) { /* The deleter: the resource ends with its last handle. */
-        LEAT_TRY(leat_tensor_new(LEAT_VARIANT, leat_shape(), &t));
-        leat_kernel_set(k, 1, t);
-    }
-    return NULL;
-}
-
 static leat_status anonymous_run(leat_kernel *k)
 {
     return leat_anonymous_handle(k, 0, "AnonymousIterator",
                                  &resource_new(leat_kernel_node(k))->base);
 }
 
-leat_status leat_anonymous_resource(leat_kernel *k, int i, const leat_resource_type *type,
-                                    leat_resource **out)
-{
-    const leat_handle *h;
-    LEAT_TRY(leat_kernel_handle(k, i, &h));
-    leat_resource *r = h->object_unref == object_unref ? h->object : NULL;
-    if (!r || r->type != type)
-        return leat_kernel_resource(k, i, type, out);
-    leat_resource_ref(r);
-    *out = r;
-    return NULL;
-}
-
 static leat_status delete_run(leat_kernel *k)
 {
+    leat_anonymous_delete(k, 0);
     return NULL;
-}
-
-/* The iterator that a handle names; shared. */
-static leat_status find_by_name(leat_kernel *k, const leat_handle *h, leat_resource **out)
-{
-    const leat_device *d = leat_kernel_device(k);
-    leat_status s =
-        d->own ? leat_resources_find(d->own, h->container, h->name, &iterator_type, out) : NULL;
-    if (d->own && !s)
-        return NULL;
-    leat_status_free(s);
-    return leat_resources_find(d->resources, h->container, h->name, &iterator_type, out);
 }
 
 /* The iterator behind input i; shared. */
@@ -197,8 +95,7 @@ static void replace(resource *r, leat_iteration *in, leat_dataset *d)
 static leat_status initialise(leat_kernel *k, resource *r, leat_dataset *d)
 {
     leat_iteration *in;
-    LEAT_TRY(verify_types(r->types, r->n_types, d->types, d->n));
-    LEAT_TRY(verify_shapes(r->shapes, r->n_shapes, d->shapes, d->n));
+    LEAT_TRY(leat_element_spec_fits_dataset(&r->spec, d));
     LEAT_TRY(leat_iteration_new(leat_kernel_device(k)->inter, NULL, d, &in));
     replace(r, in, leat_dataset_ref(d));
     return NULL;
@@ -246,7 +143,7 @@ static leat_status factory_result(leat_kernel *k, leat_tensor **results, int n)
     LEAT_TRY(leat_dataset_in(results[0], &d));
     LEAT_TRY(leat_resource_op_run(k, &maker));
     const leat_handle *h = *AT(leat_handle *, k->out[0].tensor);
-    LEAT_TRY(find_by_name(k, h, &r));
+    LEAT_TRY(leat_handle_find(k, h, &iterator_type, &r));
     resource *x = (resource *)r;
     pthread_mutex_lock(&x->lock);
     bool there = x->in != NULL;
@@ -390,70 +287,12 @@ static void deserialize_run(leat_kernel *k)
 
 static leat_status to_string_run(leat_kernel *k)
 {
-    resource *r;
-    leat_tensor *y;
-    Leat__TensorProto *p;
-    const leat_tensor *t = leat_kernel_in(k, 0);
-    LEAT_REQUIRE(t->shape.rank == 0, INVALID_ARGUMENT, "resource_handle must be a scalar");
-    LEAT_TRY(resource_of(k, 0, &r));
-    leat_resource_unref(&r->base);
-    LEAT_TRY(leat_tensor_to_proto(t, LEAT_TENSOR_CONSTANT, &p));
-    leat_strbuf bytes = {0};
-    leat_status s = leat_proto_pack(p->resource_handle_val[0], &bytes);
-    leat_proto_free(p);
-    if (!s)
-        s = leat_tensor_of_string(leat_strbuf_text(&bytes), bytes.n, &y);
-    leat_strbuf_release(&bytes);
-    if (!s)
-        leat_kernel_set(k, 0, y);
-    return s;
-}
-
-/* The handle in a string, as a tensor. */
-static leat_status parse_handle(const leat_string *x, leat_tensor **out)
-{
-    Leat__ResourceHandleProto *h = NULL;
-    leat_status s = x->size ? LEAT_UNPACK(resource_handle_proto, x->data, x->size, &h) : NULL;
-    if (!h) { /* An empty string is a message without fields, and names no iterator. */
-        leat_status_free(s);
-        return leat_error(INVALID_ARGUMENT,
-                          "Could not parse string_handle as a valid ResourceHandle");
-    }
-    Leat__TensorProto p = LEAT__TENSOR_PROTO__INIT;
-    p.dtype = LEAT__DATA_TYPE__DT_RESOURCE;
-    p.n_resource_handle_val = 1;
-    p.resource_handle_val = &h;
-    s = leat_tensor_from_proto(&p, out);
-    leat_proto_free(h);
-    return s;
-}
-
-static leat_status check_handle(leat_kernel *k, const leat_handle *h)
-{
-    const leat_device *d = leat_kernel_device(k);
-    LEAT_REQUIRE(strcmp(h->device, d->name) == 0, INVALID_ARGUMENT,
-                 "Attempted create an iterator on device \"%s\" from handle defined on device "
-                 "\"%s\"",
-                 d->name, h->device);
-    leat_resource *r;
-    LEAT_TRY(find_by_name(k, h, &r));
-    leat_status s = check(leat_kernel_node(k), r);
-    leat_resource_unref(r);
-    return s;
+    return leat_handle_to_string(k, &iterator_type);
 }
 
 static leat_status from_string_run(leat_kernel *k)
 {
-    const leat_tensor *t = leat_kernel_in(k, 0);
-    leat_tensor *y;
-    LEAT_REQUIRE(t->shape.rank == 0, INVALID_ARGUMENT, "string_handle must be a scalar");
-    LEAT_TRY(parse_handle(AT(leat_string, t), &y));
-    leat_status s = check_handle(k, *AT(leat_handle *, y));
-    if (s)
-        leat_tensor_unref(y);
-    else
-        leat_kernel_set(k, 0, y);
-    return s;
+    return leat_handle_from_string(k, &iterator_type, check);
 }
 
 static leat_status device_run(leat_kernel *k)

@@ -6,7 +6,7 @@
 
 #include "core/alloc.h"
 #include "kernels/dataset/batch.h"
-#include "kernels/dataset/pull.h"
+#include "kernels/dataset/iteration.h"
 #include "kernels/dataset/state.h"
 
 /* ---- A dataset of elements that are there ---- */
@@ -90,10 +90,19 @@ typedef struct window {
     bool drop_remainder;
 } window;
 
+/* An element that failed: the windows that have it fail. */
+typedef struct failure {
+    struct failure *next;
+    int64_t i; /* its place in the buffer */
+    leat_status status;
+} failure;
+
 typedef struct windower {
     leat_iterator base;
-    leat_elements buffer; /* elements of the input that the next windows have */
-    int64_t to_skip;      /* elements of the input that no window has */
+    leat_elements
+        buffer; /* elements of the input that the next windows have; failed ones are empty */
+    failure *failures, *last_failure; /* in the order of the buffer */
+    int64_t to_skip;                  /* elements of the input that no window has */
     bool input_over;
 } windower;
 
@@ -152,16 +161,50 @@ static int64_t window_cardinality(const leat_dataset *d)
     return n < target(w) ? 0 : (n - target(w)) / w->shift + 1;
 }
 
+static void add_failure(windower *x, int64_t i, leat_status s)
+{
+    failure *f = leat_new(failure);
+    *f = (failure){NULL, i, s};
+    if (x->failures)
+        x->last_failure->next = f;
+    else
+        x->failures = f;
+    x->last_failure = f;
+}
+
+/* Removes the failures of the first n elements. */
+static void drop_failures(windower *x, int64_t n)
+{
+    while (x->failures && x->failures->i < n) {
+        failure *f = x->failures;
+        x->failures = f->next;
+        leat_status_free(f->status);
+        free(f);
+    }
+    for (failure *f = x->failures; f; f = f->next)
+        f->i -= n;
+}
+
 /* Removes the elements that the next window does not have. */
 static void shift(windower *x)
 {
     const window *w = (const window *)x->base.d;
     int64_t n = w->shift < x->buffer.n ? w->shift : x->buffer.n;
     x->to_skip = w->shift - n;
+    drop_failures(x, n);
     for (int64_t i = 0; i < n; i++)
         leat_element_clear(&x->buffer.v[i]);
     memmove(x->buffer.v, x->buffer.v + n, (size_t)(x->buffer.n - n) * sizeof(*x->buffer.v));
     x->buffer.n -= n;
+}
+
+/* The first error among the elements of the window. */
+static leat_status failed(const windower *x)
+{
+    for (const failure *f = x->failures; f; f = f->next)
+        if (f->i % ((const window *)x->base.d)->stride == 0)
+            return leat_status_copy(f->status);
+    return NULL;
 }
 
 /* Copies the elements of the window out of the buffer. */
@@ -202,10 +245,19 @@ static bool gather(leat_iterator *it, leat_pull *p, bool drop_remainder, leat_ne
     const window *w = (const window *)it->d;
     if (p->why == LEAT_WHY_PULLED) {
         x->input_over |= p->end;
-        if (!p->end && x->to_skip > 0)
+        if (p->status && leat_iteration_closed(it->iteration)) {
+            *out = LEAT_NEXT_FAILED;
+            return true;
+        }
+        if (!p->end && x->to_skip > 0) {
             x->to_skip--;
-        else if (!p->end)
+            leat_status_free(p->status);
+        } else if (!p->end) {
+            if (p->status)
+                add_failure(x, x->buffer.n, p->status);
             leat_elements_add(&x->buffer, &p->element);
+        }
+        p->status = NULL;
     }
     if (!x->input_over && (x->to_skip > 0 || x->buffer.n < target(w))) {
         *out = leat_pull_from(p, it->input);
@@ -221,9 +273,13 @@ static leat_next window_next(leat_iterator *it, leat_pull *p)
     leat_element e = {0};
     if (gather(it, p, ((const window *)it->d)->drop_remainder, &n))
         return n;
-    leat_elements l = chosen((windower *)it);
+    leat_status s = failed((windower *)it);
+    leat_elements l = {0};
+    if (!s)
+        l = chosen((windower *)it);
     shift((windower *)it);
-    leat_status s = windows(it, &l, &e);
+    if (!s)
+        s = windows(it, &l, &e);
     leat_elements_clear(&l);
     return s ? leat_pull_fail(p, s) : leat_pull_give(p, e);
 }
@@ -231,6 +287,7 @@ static leat_next window_next(leat_iterator *it, leat_pull *p)
 static void window_close(leat_iterator *it)
 {
     leat_elements_clear(&((windower *)it)->buffer);
+    drop_failures((windower *)it, INT64_MAX);
 }
 
 static leat_status window_save(leat_iterator *it, leat_state_writer *w)
@@ -238,6 +295,12 @@ static leat_status window_save(leat_iterator *it, leat_state_writer *w)
     windower *x = (windower *)it;
     leat_state_put_int(w, x->to_skip);
     leat_state_put_int(w, x->input_over);
+    for (const failure *f = x->failures; f; f = f->next) {
+        leat_state_put_int(w, f->i);
+        leat_state_put_int(w, leat_status_code(f->status));
+        leat_state_put_text(w, leat_status_message(f->status));
+    }
+    leat_state_put_int(w, -1); /* no more failures */
     return leat_state_put_elements(w, &x->buffer);
 }
 
@@ -246,16 +309,28 @@ static leat_status window_restore(leat_iterator *it, leat_state_reader *r)
     windower *x = (windower *)it;
     LEAT_TRY(leat_state_get_within(r, 0, INT64_MAX, &x->to_skip));
     LEAT_TRY(leat_state_get_bool(r, &x->input_over));
-    return leat_state_get_elements(r, &x->buffer);
+    for (int64_t i, code, after = -1;; after = i) {
+        char *message;
+        LEAT_TRY(leat_state_get_within(r, -1, INT64_MAX, &i));
+        if (i < 0)
+            break;
+        LEAT_REQUIRE(i > after, DATA_LOSS, "Errors of a window are not in order");
+        LEAT_TRY(leat_state_get_within(r, 1, LEAT_UNAUTHENTICATED, &code));
+        LEAT_TRY(leat_state_get_text(r, &message));
+        add_failure(x, i, leat_status_new((leat_code)code, __FILE__, __LINE__, "%s", message));
+        free(message);
+    }
+    LEAT_TRY(leat_state_get_elements(r, &x->buffer));
+    for (const failure *f = x->failures; f; f = f->next)
+        LEAT_REQUIRE(f->i < x->buffer.n, DATA_LOSS, "A window lacks the element of an error");
+    return NULL;
 }
 
 #define WINDOW_KIND                                                                                \
     .size = sizeof(window), .iterator_size = sizeof(windower), .inputs = 1, .close = window_close, \
     .save = window_save, .restore = window_restore
 static const leat_dataset_kind window_kind = {
-    WINDOW_KIND,
-    .make = window_make,
-    .cardinality = window_cardinality,
+    WINDOW_KIND,         .catches = true, .make = window_make, .cardinality = window_cardinality,
     .next = window_next,
 };
 LEAT_DATASET_RUN(window_kind)
