@@ -2,6 +2,7 @@
  * threads, epochs, files of all forms, damaged and missing ones. */
 #include <leat/io.h>
 #include <leat/leat.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -135,10 +136,24 @@ static void orders(void)
     remove_folder(folder);
 }
 
+enum { RECORDS = 42 };
+
+/* The text has each record of the seven files once. */
+static void check_epoch(const char *text)
+{
+    char all[4096], one[32];
+    snprintf(all, sizeof(all), " %s ", text);
+    for (int f = 0; f < 7; f++)
+        for (int j = 0; j < (f == 3 ? 0 : 2 * f + 1); j++) {
+            snprintf(one, sizeof(one), " %d.%d ", f, j);
+            const char *at = strstr(all, one);
+            CHECK(at && !strstr(at + 1, one));
+        }
+}
+
 /* Each record comes once in an epoch, whatever the sizes are. */
 static void epochs(void)
 {
-    enum { RECORDS = 42 };
     static const options o[] = {{0, 301, 10000, 16, 1, 0.5},
                                 {0, 2, 7, 3, 6},
                                 {0, 0, 20, 2, 21, -1},
@@ -149,19 +164,49 @@ static void epochs(void)
     for (int i = 0; i < 4; i++) {
         reading r = reading_of(folder, o[i]);
         for (int epoch = 0; epoch < 3; epoch++) {
-            char text[4096] = " ", one[32];
+            char text[4000] = "";
             for (int n = 0; n < RECORDS; n += (int)o[i].batch)
-                CHECK_OK(read_batch(&r, text, sizeof(text) - 2));
-            strcat(text, " ");
-            for (int f = 0; f < 7; f++)
-                for (int j = 0; j < (f == 3 ? 0 : 2 * f + 1); j++) {
-                    snprintf(one, sizeof(one), " %d.%d ", f, j);
-                    const char *at = strstr(text, one);
-                    CHECK(at && !strstr(at + 1, one));
-                }
+                CHECK_OK(read_batch(&r, text, sizeof(text)));
+            check_epoch(text);
         }
         end(&r);
     }
+    remove_folder(folder);
+}
+
+typedef struct part {
+    reading *r;
+    char text[1000];
+} part;
+
+static void *read_part(void *arg)
+{
+    part *p = arg;
+    for (int i = 0; i < 7; i++)
+        CHECK_OK(read_batch(p->r, p->text, sizeof(p->text)));
+    return NULL;
+}
+
+/* Steps at the same time share the records of an epoch. */
+static void at_once(void)
+{
+    char folder[400];
+    make_folder(folder, sizeof(folder));
+    write_seven(folder);
+    reading r = reading_of(folder, (options){0, 301, 10, 2, 2});
+    for (int epoch = 0; epoch < 3; epoch++) {
+        part parts[3] = {{&r}, {&r}, {&r}};
+        pthread_t threads[3];
+        char text[4000] = "";
+        for (int i = 0; i < 3; i++)
+            pthread_create(&threads[i], NULL, read_part, &parts[i]);
+        for (int i = 0; i < 3; i++) {
+            pthread_join(threads[i], NULL);
+            strcat(strcat(text, parts[i].text), " ");
+        }
+        check_epoch(text);
+    }
+    end(&r);
     remove_folder(folder);
 }
 
@@ -221,6 +266,6 @@ static void errors(void)
 
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"orders", orders}, {"epochs", epochs}, {"forms", forms},
-               {"errors", errors});
+    return RUN(argc, argv, {"orders", orders}, {"epochs", epochs}, {"at_once", at_once},
+               {"forms", forms}, {"errors", errors});
 }
