@@ -137,7 +137,12 @@ uint64_t leat_fingerprint64(const void *bytes, size_t n)
 
 uint64_t leat_hash64(const void *bytes, size_t n)
 {
-    const uint64_t m = UINT64_C(0xc6a4a7935bd1e995), seed = UINT64_C(0xdecafcaffe);
+    return leat_hash64_with(bytes, n, UINT64_C(0xdecafcaffe));
+}
+
+uint64_t leat_hash64_with(const void *bytes, size_t n, uint64_t seed)
+{
+    const uint64_t m = UINT64_C(0xc6a4a7935bd1e995);
     const uint8_t *p = bytes;
     uint64_t h = seed ^ (n * m);
     for (; n >= 8; p += 8, n -= 8) {

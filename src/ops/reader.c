@@ -112,5 +112,13 @@ const leat_op_def leat_ops_reader[] = {
     ON_READER("ReaderRestoreState", ", state: string", ", state: string", "", restore_pair_shape,
               of_scalars_shape),
     ON_READER("ReaderReset", "", "", "", of_pairs_shape, of_scalars_shape),
+    {.name = "RecordInput",
+     .outputs = "records: string",
+     .attrs = "file_pattern: string; file_random_seed: int = 301; "
+              "file_shuffle_shift_ratio: float = 0; file_buffer_size: int = 10000; "
+              "file_parallelism: int = 16; batch_size: int = 32; compression_type: string = ''",
+     .shape = leat_shape_any,
+     .grad = leat_grad_none,
+     .flags = LEAT_OP_STATEFUL},
     {0},
 };

@@ -12,12 +12,12 @@
 
 /* ---- The set ---- */
 
-static leat_callables *set_new(const leat_plan_options *o)
+/* The caller sets the library. */
+static leat_callables *set_new_without(const leat_plan_options *o)
 {
     leat_callables *s = leat_new(leat_callables);
     atomic_init(&s->refs, 1);
     pthread_mutex_init(&s->lock, NULL);
-    s->library = leat_graph_new();
     s->options = *o;
     s->devices = leat_new_array(leat_device *, o->n_devices + 1);
     for (int i = 0; i < o->n_devices; i++)
@@ -29,6 +29,51 @@ static leat_callables *set_new(const leat_plan_options *o)
     s->options.cancellation = NULL;
     s->options.callables = s;
     return s;
+}
+
+static leat_callables *set_new(const leat_plan_options *o)
+{
+    leat_callables *s = set_new_without(o);
+    s->library = leat_graph_new();
+    return s;
+}
+
+leat_callables *leat_callables_again(leat_callables *origin)
+{
+    leat_callables *s = set_new_without(&origin->options);
+    leat_callables_ref(origin);
+    s->origin = origin;
+    s->library = origin->library;
+    atomic_init(&s->seeded, atomic_load(&origin->seeded));
+    return s;
+}
+
+static bool has_seed(const Leat__FunctionDef *f)
+{
+    for (size_t i = 0; i < f->n_node_def; i++) {
+        const Leat__NodeDef *n = f->node_def[i];
+        for (size_t j = 0; j < n->n_attr; j++) {
+            const char *key = n->attr[j]->key;
+            const Leat__AttrValue *v = n->attr[j]->value;
+            if ((strcmp(key, "seed") == 0 || strcmp(key, "seed2") == 0) && v &&
+                v->value_case == LEAT__ATTR_VALUE__VALUE_I && v->i != 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Functions were added to the library. Called with the set's lock held. */
+static void look_for_seeds(leat_callables *s)
+{
+    for (; s->n_looked_at < s->library->n_functions; s->n_looked_at++)
+        if (has_seed(s->library->function_list[s->n_looked_at]->def))
+            atomic_store(&s->seeded, true);
+}
+
+bool leat_callable_seeded(const leat_callable *c)
+{
+    return atomic_load_explicit(&c->set->seeded, memory_order_relaxed);
 }
 
 /* Gives a reference to the set that all plans of a session with other tasks share; a new set if the
@@ -55,6 +100,7 @@ leat_status leat_callables_of(leat_graph *const *graphs, int n, const leat_plan_
     for (int i = 0; i < n && !bad; i++)
         if (graphs[i])
             bad = leat_functions_gather(graphs[i], graphs[i], s->library);
+    look_for_seeds(s);
     pthread_mutex_unlock(&s->lock);
     if (bad)
         leat_callables_unref(s);
@@ -104,7 +150,9 @@ void leat_callables_unref(leat_callables *s)
         leat_device_unref(s->devices[i]);
     leat_map_release(&s->by_node);
     leat_map_release(&s->by_text);
-    leat_graph_free(s->library);
+    if (!s->origin)
+        leat_graph_free(s->library);
+    leat_callables_unref(s->origin);
     pthread_mutex_destroy(&s->lock);
     free(s->devices);
     free(s);
@@ -251,6 +299,11 @@ leat_status leat_callables_get(leat_callables *s, const leat_func *f, bool gradi
     LEAT_TRY(make_ready(c));
     *out = c;
     return NULL;
+}
+
+bool leat_kernel_again(const leat_kernel *k)
+{
+    return k->bound->callables && k->bound->callables->origin;
 }
 
 leat_callables *leat_kernel_callables(leat_kernel *k)

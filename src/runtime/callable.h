@@ -41,6 +41,13 @@ void leat_callables_forget_nodes(leat_callables *s);
  * that name no device run on `device`, a full name that must outlive the set. */
 leat_status leat_callables_get(leat_callables *s, const leat_func *f, bool gradient,
                                const char *device, leat_callable **out) LEAT_MUST_CHECK;
+/* Whether some function of c's set has an op with a seed: what the op gives depends on how often
+ * its kernel has run. */
+bool leat_callable_seeded(const leat_callable *c);
+/* Gives a set with the functions and devices of s, but with kernels of its own. */
+leat_callables *leat_callables_again(leat_callables *s);
+/* Whether the kernel is part of such a set. */
+bool leat_kernel_again(const leat_kernel *k);
 /* Returns the set of the plan that the kernel is part of; NULL if the kernel's node names no
  * function. */
 leat_callables *leat_kernel_callables(leat_kernel *k);

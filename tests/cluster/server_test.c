@@ -36,6 +36,39 @@ static void one_task(void)
     leat_server_free(server);
 }
 
+/* Random ops with seeds begin again in each session, and go on in it whatever else is fetched. */
+static void seeds(void)
+{
+    leat_server *server;
+    int64_t first[2] = {0};
+    CHECK_OK(leat_server_start_local(&server));
+    leat_graph *g = leat_graph_new();
+    leat_tensor *t;
+    CHECK_OK(leat_tensor_new(LEAT_INT32, leat_shape(0), &t));
+    leat_out shape = leat_const(g, t);
+    leat_out x =
+        leat_op(g, "RandomUniformInt", leat_in(shape), leat_in(leat_scalar(g, LEAT_INT64, 0)),
+                leat_in(leat_scalar(g, LEAT_INT64, 1 << 30)), leat_attr_int("seed", 1));
+    leat_out fetches[2] = {x, leat_add(x, leat_scalar(g, LEAT_INT64, 0))};
+    leat_tensor_unref(t);
+    for (int i = 0; i < 4; i++) {
+        leat_session *s;
+        CHECK_OK(leat_session_open(g, &s, .target = leat_server_target(server)));
+        for (int j = 0; j < 2; j++) {
+            CHECK_OK(
+                leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({fetches[j], &t}), LEAT_NO_TARGET));
+            const int64_t got = *(const int64_t *)leat_tensor_data(t);
+            first[j] = i ? first[j] : got;
+            CHECK_INT(got, first[j]);
+            leat_tensor_unref(t);
+        }
+        leat_session_close(s);
+    }
+    CHECK(first[0] != first[1]);
+    leat_graph_free(g);
+    leat_server_free(server);
+}
+
 static void two_tasks(void)
 {
     pair p;
@@ -452,7 +485,7 @@ static void stops_while_sessions_open(void)
 
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"one_task", one_task}, {"two_tasks", two_tasks},
+    return RUN(argc, argv, {"one_task", one_task}, {"seeds", seeds}, {"two_tasks", two_tasks},
                {"loop_over_tasks", loop_over_tasks}, {"failing_task", failing_task},
                {"remote_session", remote_session}, {"requests_too_large", requests_too_large},
                {"device_counts", device_counts}, {"waiting_threads", waiting_threads},

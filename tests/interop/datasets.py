@@ -8,7 +8,7 @@ import numpy as np
 
 from tensorflow.python.data.ops import multi_device_iterator_ops
 
-from harness import ONE, TF2, THREE_DEVICES, case, raises, tf
+from harness import ONE, TF2, THREE_DEVICES, TWO, case, raises, tf
 
 D = tf.data.Dataset
 X = tf.data.experimental
@@ -255,3 +255,30 @@ def copied_to_device(c):
                     raises(tf.errors.OutOfRangeError, lambda: s.run(one))
                 s.run(iterator.initializer)
                 assert s.run(one) == 0
+
+
+def draw(*_):
+    return tf.random.uniform([], maxval=1000, dtype=tf.int32, seed=11)
+
+
+def drawn(target, make):
+    """What an iterator gives that is initialised twice."""
+    with tf.Graph().as_default():
+        tf.set_random_seed(3)
+        iterator = tf.data.make_initializable_iterator(make())
+        one, got = iterator.get_next(), []
+        with tf.Session(target) as s:
+            for _ in range(2):
+                s.run(iterator.initializer)
+                got.append([s.run(one) for _ in range(6)])
+    return got
+
+
+@case(on=[ONE, TWO])
+def seeds(c):
+    """Random ops with seeds in functions of datasets begin again with each iterator."""
+    for make in (lambda: D.range(3).map(draw).repeat(2),
+                 lambda: D.range(3).flat_map(lambda x: D.range(2).map(draw)),
+                 lambda: D.range(6).map(lambda x: D.range(2).map(draw).reduce(0, lambda a, b: 1000 * a + b))):
+        want = drawn("", make)
+        assert want[0] == want[1] and drawn(c.target(), make) == want, want

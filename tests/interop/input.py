@@ -128,3 +128,31 @@ def examples(c):
                 coord.join(runners)
             assert sorted(seen) == list(range(50)), seen
     with_files(run)
+
+
+def drawn_records(target, paths, batches, **options):
+    with tf.Graph().as_default():
+        records = tf.raw_ops.RecordInput(file_pattern=",".join(paths), file_parallelism=1, **options)
+        with tf.Session(target) as s:
+            return [list(s.run(records)) for _ in range(batches)]
+
+
+@case(on=[ONE])
+def record_input(c):
+    """The order of RecordInput, where the client's own threads do not matter: a buffer of one record
+    for two epochs, and one that has all records."""
+
+    def run(folder):
+        paths = [os.path.join(folder, "records-%d" % i) for i in range(9)]
+        for i, path in enumerate(paths):
+            with tf.io.TFRecordWriter(path) as w:
+                for j in range(3 * i):
+                    w.write(b"%d of %d" % (j, i))
+        for batches, options in [
+                (216, dict(file_buffer_size=1, batch_size=1, file_random_seed=5)),
+                (27, dict(file_buffer_size=1, batch_size=8, file_shuffle_shift_ratio=0.4)),
+                (1, dict(file_buffer_size=1000, batch_size=108, file_random_seed=-1))]:
+            want = drawn_records("", paths, batches, **options)
+            assert drawn_records(c.target(), paths, batches, **options) == want, want
+
+    with_files(run)

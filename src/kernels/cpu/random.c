@@ -1,6 +1,7 @@
 /* random.c -- random numbers. A node's generator continues from run to run, also if other tensors
- * are fetched: it is a resource of the device, found by the node's name and seeds. Seeds of 0 and 0
- * mean random seeds. */
+ * are fetched: it is a resource of the session, found by the node's name and seeds. In a function
+ * of a dataset it is the kernel's alone, and begins with the iterator. Seeds of 0 and 0 mean random
+ * seeds. */
 #define _GNU_SOURCE /* asprintf */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,6 +14,7 @@
 #include "kernels/cpu/distributions.h"
 #include "kernels/cpu/random.h"
 #include "kernels/cpu/shapes.h"
+#include "runtime/callable.h"
 
 /* ---- Generators ---- */
 
@@ -68,22 +70,30 @@ void leat_random_release(void *state)
         leat_resource_unref(&g->base);
 }
 
-static leat_status find_generator(leat_kernel *k, generator **out)
+/* Shares the generator. */
+static leat_status generator_of_node(leat_kernel *k, leat_resource **out)
 {
     const leat_node *n = leat_kernel_node(k);
+    const leat_device *d = leat_kernel_device(k);
+    char *name;
+    if (leat_kernel_again(k))
+        return generator_make((void *)n, out);
+    if (asprintf(&name, "%s %lld %lld", leat_node_name(n), (long long)leat_node_int(n, "seed"),
+                 (long long)leat_node_int(n, "seed2")) < 0)
+        return leat_error(RESOURCE_EXHAUSTED, "no memory for a generator");
+    leat_status s = leat_resources_find_or_make(d->own ? d->own : d->resources, "_generators", name,
+                                                &generator_type, generator_make, (void *)n, out);
+    free(name);
+    return s;
+}
+
+static leat_status find_generator(leat_kernel *k, generator **out)
+{
     random_state *state = leat_kernel_state(k);
     generator *g = atomic_load_explicit(&state->gen, memory_order_acquire), *none = NULL;
     if (!g) {
-        char *name;
-        if (asprintf(&name, "%s %lld %lld", leat_node_name(n), (long long)leat_node_int(n, "seed"),
-                     (long long)leat_node_int(n, "seed2")) < 0)
-            return leat_error(RESOURCE_EXHAUSTED, "no memory for a generator");
         leat_resource *r;
-        leat_status s = leat_resources_find_or_make(leat_kernel_resources(k), "_generators", name,
-                                                    &generator_type, generator_make, (void *)n, &r);
-        free(name);
-        if (s)
-            return s;
+        LEAT_TRY(generator_of_node(k, &r));
         g = (generator *)r;
         if (!atomic_compare_exchange_strong(&state->gen, &none, g)) {
             leat_resource_unref(r); /* another step has made it meanwhile */

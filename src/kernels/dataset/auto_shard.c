@@ -105,7 +105,8 @@ static bool reads_files(const leat_graph *library, const char *name, int depth)
         if (is_reader(n->op) && n->n_input && strncmp(n->input[0], "args_0", 6) == 0)
             return true;
         for (size_t j = 0; calls_function(n->op) && j < n->n_attr; j++)
-            if (strcmp(n->attr[j]->key, "f") == 0 && n->attr[j]->value->func &&
+            if (strcmp(n->attr[j]->key, "f") == 0 && n->attr[j]->value &&
+                n->attr[j]->value->value_case == LEAT__ATTR_VALUE__VALUE_FUNC &&
                 reads_files(library, n->attr[j]->value->func->name, depth + 1))
                 return true;
     }

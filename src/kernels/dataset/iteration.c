@@ -8,6 +8,7 @@
 #include "kernels/dataset/optional.h"
 #include "kernels/dataset/sources.h"
 #include "kernels/dataset/state.h"
+#include "runtime/callable_int.h"
 #include "runtime/session_int.h"
 
 /* ---- Seeds ---- */
@@ -69,6 +70,12 @@ static void iteration_free(void *resource)
         leat_shared *x = in->shared;
         in->shared = x->next;
         x->free(x->object);
+        free(x);
+    }
+    while (in->own) {
+        leat_own_callables *x = in->own;
+        in->own = x->next;
+        leat_callables_unref(x->set);
         free(x);
     }
     leat_element_clear(&in->pull.element);
@@ -154,6 +161,26 @@ void *leat_iterator_shared(const leat_iterator *it, void *(*make)(void *arg), vo
     }
     pthread_mutex_unlock(&in->lock);
     return x->object;
+}
+
+leat_status leat_iteration_function(leat_iteration *in, leat_callable *f, leat_callable **out)
+{
+    *out = f;
+    if (!leat_callable_seeded(f))
+        return NULL;
+    pthread_mutex_lock(&in->lock);
+    leat_own_callables *x = in->own;
+    while (x && x->from != f->set && x->set != f->set)
+        x = x->next;
+    if (!x) {
+        x = leat_new(leat_own_callables);
+        *x = (leat_own_callables){in->own, f->set, leat_callables_again(f->set)};
+        in->own = x;
+    }
+    pthread_mutex_unlock(&in->lock);
+    /* A function that makes datasets runs with kernels of the iteration: so do theirs. */
+    return x->set == f->set ? NULL
+                            : leat_callables_get(x->set, f->f.func, f->gradient, f->device, out);
 }
 
 /* ---- Kernels that wait for an element ---- */

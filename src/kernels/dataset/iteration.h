@@ -40,6 +40,12 @@ typedef struct leat_shared {
     void (*free)(void *object);
 } leat_shared;
 
+/* A set of callables that belongs to an iteration, in place of the one that datasets have. */
+typedef struct leat_own_callables {
+    struct leat_own_callables *next;
+    struct leat_callables *from, *set; /* set has a reference to from */
+} leat_own_callables;
+
 struct leat_iteration {
     leat_resource base;
     leat_pool *pool;
@@ -56,6 +62,7 @@ struct leat_iteration {
     bool held;     /* The pull has a result that nobody has got yet. */
     leat_pull pull;
     leat_shared *shared;
+    leat_own_callables *own;
 };
 
 static inline bool leat_iteration_closed(const leat_iteration *in)
@@ -80,6 +87,10 @@ static inline void leat_iteration_busy(leat_iteration *in)
 }
 void leat_iteration_idle(leat_iteration *in);
 
+/* The function that is called for f. Functions with seeds begin again in each iteration, so it has
+ * kernels of its own for them. Borrowed from the iteration or from f's set. */
+leat_status leat_iteration_function(leat_iteration *in, leat_callable *f,
+                                    leat_callable **out) LEAT_MUST_CHECK;
 /* What belongs to all iterators of one dataset at one place; made by make(arg) when it is first
  * asked for, and freed with the iteration. */
 void *leat_iterator_shared(const leat_iterator *it, void *(*make)(void *arg), void *arg,

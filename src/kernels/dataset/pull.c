@@ -42,11 +42,17 @@ void leat_data_call_start(leat_iteration *in, const leat_data_fn *fn, const leat
         free(result.v);
         return;
     }
+    leat_callable *f;
+    leat_status s = leat_iteration_function(in, fn->f, &f);
+    if (s) {
+        done(arg, s, NULL, 0);
+        return;
+    }
     int n_element = element ? element->n : 0, n = n_element + fn->n_captured;
     leat_tensor *few[FEW] = {NULL}, **args = n <= FEW ? few : leat_new_array(leat_tensor *, n);
     for (int i = 0; i < n; i++)
         args[i] = i < n_element ? element->v[i] : fn->captured[i - n_element];
-    leat_callable_start(fn->f, args, n,
+    leat_callable_start(f, args, n,
                         &(leat_callable_options){.kernel = in->kernel, .cancellation = in->closing},
                         done, arg);
     if (args != few)
