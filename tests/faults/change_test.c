@@ -202,6 +202,7 @@ static void checkpoint(void)
 
 typedef struct saving {
     model m;
+    const char *path;
     int times;
     leat_status status;
 } saving;
@@ -210,8 +211,7 @@ static void *save_often(void *arg)
 {
     saving *x = arg;
     for (int i = 0; i < x->times && !x->status; i++)
-        x->status = leat_saver_save(x->m.saver, x->m.s, here("shared/model"), -1, NULL,
-                                    .no_meta_graph = true);
+        x->status = leat_saver_save(x->m.saver, x->m.s, x->path, -1, NULL, .no_meta_graph = true);
     return NULL;
 }
 
@@ -220,9 +220,10 @@ static void *save_often(void *arg)
 static void two_writers(void)
 {
     for (int round = 0; round < 5; round++) {
-        saving x[2] = {{begin(1), 10, NULL}, {begin(2), 10, NULL}};
         pthread_t thread[2];
         mkdir(here("shared"), 0777);
+        const char *path = here("shared/model");
+        saving x[2] = {{begin(1), path, 10, NULL}, {begin(2), path, 10, NULL}};
         for (int i = 0; i < 2; i++)
             CHECK_INT(pthread_create(&thread[i], NULL, save_often, &x[i]), 0);
         for (int i = 0; i < 2; i++)

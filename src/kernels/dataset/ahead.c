@@ -530,8 +530,10 @@ leat_status leat_ahead_save(leat_ahead *a, leat_state_writer *w)
 {
     pthread_mutex_lock(&a->lock);
     leat_status s = pause(a, w->kernel);
+    pthread_mutex_unlock(&a->lock);
     if (!s)
-        s = save_slots(a, w);
+        s = save_slots(a, w); /* Slots do not change while the stage is paused. */
+    pthread_mutex_lock(&a->lock);
     a->paused = false;
     pthread_mutex_unlock(&a->lock);
     return s;
