@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
+static volatile unsigned sum; /* of all bytes, so that they are read */
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
@@ -12,7 +14,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     const char *bytes;
     size_t size;
     bool more = true;
-    volatile unsigned sum = 0;
     while (more) {
         leat_status s = leat_tar_next(&t, name, &bytes, &size, &more);
         if (s) {
