@@ -219,7 +219,7 @@ static leat_status run(const model *m, leat_mnist *data)
     const leat_session_options config = {.cpu_devices = (int)num_devices,
                                          .intra_op_threads = (int)threads};
     leat_monitored *ms;
-    leat_save_input(m->g); /* A run that goes on reads the rest of the epoch. */
+    leat_save_input(m->g); /* A run that is started again reads the rest of its epoch. */
     LEAT_TRY(leat_graph_status(m->g));
     LEAT_TRY(leat_monitored_open(m->g, &ms, .is_chief = true, .checkpoint_dir = log_dir,
                                  .save_checkpoint_steps = save_steps,

@@ -259,8 +259,7 @@ static leat_status read_names(leat_kernel *k, files *d)
     return NULL;
 }
 
-/* Input i is the compression; input i + 1, if `buffered`, the size of a buffer, which is checked.
- */
+/* Input i is the name of the compression. */
 static leat_status read_compression(leat_kernel *k, int i, files *d)
 {
     LEAT_TRY(leat_data_string(k, i, "compression_type", &d->compression));
