@@ -69,7 +69,8 @@ static void end_field(csv *c, size_t begin)
 
 static leat_status read_record(csv *c, const leat_string *record)
 {
-    cursor r = {record->data, record->data + record->size};
+    const char *text = record->size ? record->data : "";
+    cursor r = {text, text + record->size};
     int64_t column = 0;
     leat_strbuf_clear(&c->text);
     c->found = 0;
