@@ -79,12 +79,13 @@ void leat_recv_call_make(leat_recv_call *a, leat_peer *peer, const char *method,
 
 leat_status leat_error_from_task(leat_status s, const char *device)
 {
+    if (!s)
+        return NULL;
     const char *end = strstr(device, "/device:");
     int n = end ? (int)(end - device) : (int)strlen(device);
     char task[160];
     snprintf(task, sizeof(task), "%.*s", n, device);
-    bool named =
-        !s || leat_status_code(s) == LEAT_CANCELLED || strstr(leat_status_message(s), task);
+    bool named = leat_status_code(s) == LEAT_CANCELLED || strstr(leat_status_message(s), task);
     return named ? s : leat_status_prefix(s, "From %s:\n", task);
 }
 

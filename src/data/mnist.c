@@ -13,6 +13,7 @@
 #include "core/buffer.h"
 #include "core/object.h"
 #include "core/strbuf.h"
+#include "core/threadpool.h"
 #include "data/digits.h"
 #include "data/files.h"
 #include "data/preparer.h"
@@ -323,12 +324,13 @@ static void fill_coming(void *set)
 }
 
 /* Lets the thread prepare the next batch, if it is likely to have n rows and to come from the
- * present order. Where that fails, the next call prepares its batch itself. */
+ * present order. Where that fails, the next call prepares its batch itself; and always in a process
+ * that is to use one thread, because its CPU's cache then has the batch that the step reads. */
 static void prepare_coming(digit_set *d, int64_t n)
 {
     const bool again = n == d->last_size;
     d->last_size = n;
-    if (!again || d->next + n > d->n)
+    if (!again || d->next + n > d->n || leat_default_threads() < 2)
         return;
     if (!d->ahead && !(d->ahead = leat_preparer_new(fill_coming, d)))
         return;
