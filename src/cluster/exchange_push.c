@@ -153,11 +153,12 @@ static leat_status hand_out_all(leat_exchange *x, leat_send_tensors_request *q)
 static void take(leat_exchanges *all, leat_server_call *a, leat_send_tensors_request *q)
 {
     leat_exchange *x = leat_exchange_get(all, q->step_id);
+    bool here = leat_server_call_on_cancel(a, leat_exchange_caller_gone, x);
     if (!hold(x, a)) {
         leat_server_call_reply(a, NULL, &(leat_outgoing){0});
-    } else {
+    } else { /* The end of the step may reply to the call at any time from now on. */
         leat_later_jobs_begin();
-        if (!leat_server_call_on_cancel(a, leat_exchange_caller_gone, x))
+        if (!here)
             leat_exchange_caller_gone(x);
         leat_status s = hand_out_all(x, q);
         if (s) /* The step fails, and RunGraph's reply says why. */
