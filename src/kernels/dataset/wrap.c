@@ -1,6 +1,6 @@
 /* wrap.c -- datasets that give the elements of their input as they are. Those that only set
- * threads, optimisations or statistics of TensorFlow's are their input itself: Leat runs all stages
- * on the device's pool and does not rewrite datasets. */
+ * threads or optimisations of TensorFlow's are their input itself: Leat runs all stages on the
+ * device's pool and does not rewrite datasets. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -123,64 +123,14 @@ static const leat_dataset_kind sleep_kind = {
 };
 LEAT_DATASET_RUN(sleep_kind)
 
-/* ---- Aggregators of statistics, which stay empty ---- */
+/* ---- Thread pools: all stages use the device's ---- */
+
+enum { MOST_THREADS = 65536 }; /* as in TensorFlow */
 
 static void plain_free(void *resource)
 {
     free(resource);
 }
-
-static const leat_resource_type aggregator_type = {
-    "N10tensorflow4data12experimental12_GLOBAL__N_123StatsAggregatorResourceE", plain_free};
-
-static leat_status aggregator_make(leat_kernel *k, const char *name, leat_resource **out)
-{
-    leat_resource *r = leat_new(leat_resource);
-    leat_resource_init(r, &aggregator_type);
-    *out = r;
-    return NULL;
-}
-
-static const leat_resource_maker aggregator_maker = {.type = &aggregator_type,
-                                                     .make = aggregator_make};
-
-static leat_status aggregator_run(leat_kernel *k)
-{
-    return leat_resource_op_run(k, &aggregator_maker);
-}
-
-static leat_status check_aggregator(leat_kernel *k, int i)
-{
-    leat_resource *r;
-    LEAT_TRY(leat_kernel_resource(k, i, &aggregator_type, &r));
-    leat_resource_unref(r);
-    return NULL;
-}
-
-/* A Summary without values. */
-static leat_status aggregator_summary_run(leat_kernel *k)
-{
-    leat_tensor *y;
-    LEAT_TRY(check_aggregator(k, 0));
-    LEAT_TRY(leat_tensor_of_string("", 0, &y));
-    leat_kernel_set(k, 0, y);
-    return NULL;
-}
-
-static leat_status aggregator_writer_run(leat_kernel *k)
-{
-    return check_aggregator(k, 0);
-}
-
-static leat_status set_aggregator_run(leat_kernel *k)
-{
-    LEAT_TRY(check_aggregator(k, 1));
-    return same_run(k);
-}
-
-/* ---- Thread pools: all stages use the device's ---- */
-
-enum { MOST_THREADS = 65536 }; /* as in TensorFlow */
 
 static const leat_resource_type threads_type = {
     "N10tensorflow4data12experimental12_GLOBAL__N_118ThreadPoolResourceE", plain_free};
@@ -282,17 +232,9 @@ const leat_kernel_def leat_data_kernels_wrap[] = {
     {.op = "AssertCardinalityDataset", .run = counted_kind_run},
     BOTH("AssertNextDataset", same_run),
     BOTH("NonSerializableDataset", same_run),
-    BOTH("LatencyStatsDataset", same_run),
-    BOTH("BytesProducedStatsDataset", same_run),
     BOTH("MaxIntraOpParallelismDataset", max_intra_run),
     BOTH("PrivateThreadPoolDataset", threads_run),
     BOTH("ChooseFastestDataset", first_run),
-    BOTH("SetStatsAggregatorDataset", set_aggregator_run),
-    BOTH("StatsAggregatorSummary", aggregator_summary_run),
-    {.op = "StatsAggregatorSetSummaryWriter", .run = aggregator_writer_run},
-    HANDLE("StatsAggregatorHandle", aggregator_run),
-    HANDLE("ExperimentalStatsAggregatorHandle", aggregator_run),
-    HANDLE("StatsAggregatorHandleV2", aggregator_run),
     HANDLE("ThreadPoolHandle", threads_handle_run),
     HANDLE("ExperimentalThreadPoolHandle", threads_handle_run),
     BOTH("ThreadPoolDataset", use_threads_run),
