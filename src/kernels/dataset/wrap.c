@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "core/alloc.h"
+#include "core/strbuf.h"
 #include "kernels/any/resource_op.h"
 #include "kernels/dataset/iteration.h"
 
@@ -16,12 +17,62 @@ static leat_status same_run(leat_kernel *k)
     return NULL;
 }
 
-/* All inputs have the same elements: TensorFlow measures which is the fastest. */
-static leat_status first_run(leat_kernel *k)
+/* ---- ChooseFastest: all inputs have the same elements ---- */
+
+static void types_of(const leat_dataset *d, leat_strbuf *out)
 {
-    leat_dataset *d;
-    for (int i = 0; i < leat_kernel_inputs(k); i++)
+    for (int i = 0; i < d->n; i++)
+        leat_strbuf_printf(out, "%s%s", i ? ", " : "", leat_dtype_name(d->types[i]));
+}
+
+static leat_status same_types(const leat_dataset *first, const leat_dataset *d, int i)
+{
+    bool same = d->n == first->n;
+    for (int j = 0; same && j < d->n; j++)
+        same = d->types[j] == first->types[j];
+    if (same)
+        return NULL;
+    leat_strbuf has = {0}, want = {0};
+    types_of(d, &has);
+    types_of(first, &want);
+    leat_status s = leat_error(INVALID_ARGUMENT,
+                               "All inputs to ChooseFastestDataset must have the same output "
+                               "types. Input %d has output types: %s. Expected: %s.",
+                               i, leat_strbuf_text(&has), leat_strbuf_text(&want));
+    leat_strbuf_release(&has);
+    leat_strbuf_release(&want);
+    return s;
+}
+
+static leat_status same_sort(const leat_dataset *first, const leat_dataset *d, int i)
+{
+    LEAT_TRY(same_types(first, d, i));
+    for (int j = 0; j < d->n; j++)
+        LEAT_REQUIRE(leat_shape_compatible(&first->shapes[j], &d->shapes[j]), INVALID_ARGUMENT,
+                     "All inputs to ChooseFastestDataset must have compatible output shapes. "
+                     "Component %d of input %d has shape: %s. Expected to be compatible with "
+                     "shape: %s.",
+                     j, i, leat_shape_show(&d->shapes[j]).s, leat_shape_show(&first->shapes[j]).s);
+    return NULL;
+}
+
+/* TensorFlow measures which input is the fastest; here it is the first one. */
+static leat_status fastest_run(leat_kernel *k)
+{
+    leat_dataset *first, *d;
+    LEAT_TRY(leat_dataset_in(leat_kernel_in(k, 0), &first));
+    int64_t cardinality = leat_dataset_cardinality(first);
+    for (int i = 1; i < leat_kernel_inputs(k); i++) {
         LEAT_TRY(leat_dataset_in(leat_kernel_in(k, i), &d));
+        LEAT_TRY(same_sort(first, d, i));
+        const int64_t n = leat_dataset_cardinality(d);
+        if (cardinality == LEAT_CARDINALITY_UNKNOWN)
+            cardinality = n;
+        LEAT_REQUIRE(n == cardinality || n == LEAT_CARDINALITY_UNKNOWN, INVALID_ARGUMENT,
+                     "All inputs to ChooseFastestDataset must have compatible cardinalities. Input "
+                     "%d has cardinality: %lld, while all prior inputs have cardinality: %lld.",
+                     i, (long long)n, (long long)cardinality);
+    }
     leat_kernel_forward(k, 0, 0);
     return NULL;
 }
@@ -234,7 +285,7 @@ const leat_kernel_def leat_data_kernels_wrap[] = {
     BOTH("NonSerializableDataset", same_run),
     BOTH("MaxIntraOpParallelismDataset", max_intra_run),
     BOTH("PrivateThreadPoolDataset", threads_run),
-    BOTH("ChooseFastestDataset", first_run),
+    BOTH("ChooseFastestDataset", fastest_run),
     HANDLE("ThreadPoolHandle", threads_handle_run),
     HANDLE("ExperimentalThreadPoolHandle", threads_handle_run),
     BOTH("ThreadPoolDataset", use_threads_run),
