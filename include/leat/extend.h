@@ -91,6 +91,8 @@ typedef enum leat_role {
     LEAT_ROLE_HANDLE,         /* gives a resource handle of a variable */
     LEAT_ROLE_READ,           /* gives the value of the variable whose handle is input 0 */
     LEAT_ROLE_IS_INITIALIZED, /* tells whether the variable that is input 0 has a value */
+    LEAT_ROLE_COUNTER,        /* counts epochs in the variable that is input 0 */
+    LEAT_ROLE_QUEUE,          /* gives the handle of a queue, or a reference to it */
     /* Ops that call a function which input 0 chooses, or call a function repeatedly. */
     LEAT_ROLE_IF,
     LEAT_ROLE_CASE,
@@ -140,6 +142,11 @@ typedef struct leat_op_def {
      * shape functions of ops that use the output get this by leat_infer_value_shape. NULL: the
      * output is known only if constant folding computes it. */
     leat_status (*value)(leat_infer *c, int i, leat_shape *out);
+    /* For an op that gives the resource handle of something with a position in the input (an
+     * iterator, a reader, a queue): the op that takes the handle and gives the position as a
+     * scalar, and the op that takes handle and position and goes there. Checkpoints contain the
+     * position after leat_save_input; that of a queue only if a queue runner fills the queue. */
+    const char *save_position, *restore_position;
 } leat_op_def;
 
 /* For ops without a gradient: use one of these as grad. */

@@ -92,6 +92,8 @@ static const struct {
     [LEAT_ROLE_HANDLE] = {0, 1, "shared_name"},
     [LEAT_ROLE_READ] = {1, 1, NULL},
     [LEAT_ROLE_IS_INITIALIZED] = {1, 1, NULL},
+    [LEAT_ROLE_COUNTER] = {1, 1, "limit"},
+    [LEAT_ROLE_QUEUE] = {0, 1, "shared_name"},
     [LEAT_ROLE_IF] = {2, 1, "then_branch"},
     [LEAT_ROLE_CASE] = {2, 1, "branches"},
     [LEAT_ROLE_WHILE] = {1, 1, "body"},
@@ -152,10 +154,23 @@ static leat_status check_gradient(leat_op_info *op)
     return NULL;
 }
 
+static leat_status check_position(const leat_op_info *op)
+{
+    const leat_op_def *d = op->def;
+    WANT(!d->save_position == !d->restore_position,
+         "has a position: it must name both the op that saves and the op that restores it",
+         d->name);
+    WANT(!d->save_position || (op->n_in == 0 && op->n_out == 1 && single(&op->out[0]) &&
+                               op->out[0].type == LEAT_RESOURCE),
+         "has a position: it must have no input, and one output, a resource", d->name);
+    return NULL;
+}
+
 leat_status leat_op_check(leat_op_info *op)
 {
     LEAT_TRY(check_flags(op));
     LEAT_TRY(check_role(op));
+    LEAT_TRY(check_position(op));
     WANT(!op->def->pairwise || (op->n_in == 1 && op->in[0].number_attr >= 0 && op->n_out == 1),
          "is done in pairs by %s: it must have one list of inputs and one output", op->def->name,
          op->def->pairwise);

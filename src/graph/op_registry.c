@@ -86,6 +86,28 @@ const leat_op_info *leat_op_at_index(int i)
     return info;
 }
 
+/* Checks the ops that save and restore a position: the handle comes first, and what one gives is
+ * what the other takes. */
+static leat_status check_position_ops(const leat_op_def *def)
+{
+    entry *to = leat_map_get(&reg.by_name, def->save_position);
+    entry *from = leat_map_get(&reg.by_name, def->restore_position);
+    const leat_op_info *save = to ? parsed(to) : NULL, *restore = from ? parsed(from) : NULL;
+    LEAT_REQUIRE(save && save->n_in == 1 && save->in[0].type == LEAT_RESOURCE && save->n_out == 1 &&
+                     save->out[0].type,
+                 INVALID_ARGUMENT,
+                 "The position of op %s is saved by %s, which is not an op from a resource to a "
+                 "value of one type",
+                 def->name, def->save_position);
+    LEAT_REQUIRE(restore && restore->n_in == 2 && restore->in[0].type == LEAT_RESOURCE &&
+                     restore->in[1].type == save->out[0].type,
+                 INVALID_ARGUMENT,
+                 "The position of op %s is restored by %s, which does not take a resource and what "
+                 "%s gives",
+                 def->name, def->restore_position, def->save_position);
+    return NULL;
+}
+
 /* Checks that the other ops which a definition names exist. */
 static leat_status check_others(const leat_op_def *def)
 {
@@ -98,7 +120,7 @@ static leat_status check_others(const leat_op_def *def)
                  INVALID_ARGUMENT,
                  "Op %s is done in pairs by %s, which is not an element-wise op of two operands",
                  def->name, def->pairwise);
-    return NULL;
+    return def->save_position ? check_position_ops(def) : NULL;
 }
 
 leat_status leat_register_op(const leat_op_def *op)

@@ -85,6 +85,13 @@ const leat_op_def leat_ops_dataset_more[] = {
     BOTH("UniqueDataset", .inputs = "input_dataset: variant", .attrs = ELEMENTS, HANDLE),
     BOTH("RebatchDataset", .inputs = "input_dataset: variant, num_replicas: int64",
          .attrs = ELEMENTS "; use_fallback: bool = true", HANDLE),
+    {.name = "ChooseFastestBranchDataset",
+     .inputs = "input_dataset: variant, ratio_numerator: int64, ratio_denominator: int64, "
+               "other_arguments: Targuments",
+     .attrs = "Targuments: list(type) >= 0; num_elements_per_branch: int >= 1; "
+              "branches: list(func) >= 1; other_arguments_lengths: list(int) >= 1; " ELEMENTS,
+     .grad = leat_grad_missing,
+     HANDLE},
     BOTH("ChooseFastestDataset", .inputs = "input_datasets: N * variant",
          .attrs = "N: int >= 2; num_experiments: int; " ELEMENTS, HANDLE),
     BOTH("SetStatsAggregatorDataset",

@@ -88,10 +88,12 @@ static leat_status dequeue_up_to_shape(leat_infer *c)
      .attrs = how,                                                                                 \
      .shape = pair_shape,                                                                          \
      .grad = leat_grad_none,                                                                       \
-     .flags = LEAT_OP_STATEFUL},                                                                   \
+     .flags = LEAT_OP_STATEFUL,                                                                    \
+     .role = LEAT_ROLE_QUEUE},                                                                     \
     {                                                                                              \
         .name = op "V2", .outputs = "handle: resource", .attrs = how, .shape = leat_shape_scalar,  \
-        .grad = leat_grad_none, .flags = LEAT_OP_STATEFUL                                          \
+        .grad = leat_grad_none, .flags = LEAT_OP_STATEFUL, .role = LEAT_ROLE_QUEUE,                \
+        .save_position = "_QueueState", .restore_position = "_QueueSetState"                       \
     }
 
 /* Both forms of an op that uses a queue. */

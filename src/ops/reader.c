@@ -78,7 +78,8 @@ static leat_status restore_pair_shape(leat_infer *c)
      .flags = LEAT_OP_STATEFUL},                                                                   \
     {                                                                                              \
         .name = op "V2", .outputs = "reader_handle: resource", .attrs = how2,                      \
-        .shape = leat_shape_scalar, .grad = leat_grad_none, .flags = LEAT_OP_STATEFUL              \
+        .shape = leat_shape_scalar, .grad = leat_grad_none, .flags = LEAT_OP_STATEFUL,             \
+        .save_position = "_ReaderState", .restore_position = "_ReaderSetState"                     \
     }
 
 /* Both forms of an op that uses a reader. */

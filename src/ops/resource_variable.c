@@ -127,6 +127,7 @@ const leat_op_def leat_ops_resource_variable[] = {
      .attrs = "limit: int; T: {int32, int64}",
      .shape = count_up_to_shape,
      .grad = leat_grad_missing,
-     .flags = LEAT_OP_STATEFUL},
+     .flags = LEAT_OP_STATEFUL,
+     .role = LEAT_ROLE_COUNTER},
     {0},
 };

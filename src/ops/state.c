@@ -94,6 +94,7 @@ const leat_op_def leat_ops_state[] = {
      .outputs = "output: T",
      .attrs = "limit: int; T: {int32, int64}",
      .shape = count_up_to_shape,
-     .grad = leat_grad_missing},
+     .grad = leat_grad_missing,
+     .role = LEAT_ROLE_COUNTER},
     {0},
 };

@@ -4,9 +4,9 @@
 #include <leat/input.h>
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/alloc.h"
+#include "graph/op_info.h"
 #include "train/train_int.h"
 
 typedef struct input_state {
@@ -29,24 +29,6 @@ bool leat_input_saved(leat_graph *g)
     return state_of(g)->saved;
 }
 
-static const struct {
-    const char *op, *save, *restore;
-    leat_dtype state;
-} kinds[] = {
-    {"Iterator", "SerializeIterator", "DeserializeIterator", LEAT_VARIANT},
-    {"IteratorV2", "SerializeIterator", "DeserializeIterator", LEAT_VARIANT},
-    {"OneShotIterator", "SerializeIterator", "DeserializeIterator", LEAT_VARIANT},
-    {"FIFOQueueV2", "_QueueState", "_QueueSetState", LEAT_STRING},
-    {"PaddingFIFOQueueV2", "_QueueState", "_QueueSetState", LEAT_STRING},
-    {"PriorityQueueV2", "_QueueState", "_QueueSetState", LEAT_STRING},
-    {"RandomShuffleQueueV2", "_QueueState", "_QueueSetState", LEAT_STRING},
-    {"TextLineReaderV2", "_ReaderState", "_ReaderSetState", LEAT_STRING},
-    {"WholeFileReaderV2", "_ReaderState", "_ReaderSetState", LEAT_STRING},
-    {"TFRecordReaderV2", "_ReaderState", "_ReaderSetState", LEAT_STRING},
-    {"FixedLengthRecordReaderV2", "_ReaderState", "_ReaderSetState", LEAT_STRING},
-    {"IdentityReaderV2", "_ReaderState", "_ReaderSetState", LEAT_STRING},
-};
-
 /* Other queues are not input: those of tokens and gradients, for example. */
 static bool is_filled(const leat_graph *g, const leat_node *queue)
 {
@@ -59,17 +41,18 @@ static bool is_filled(const leat_graph *g, const leat_node *queue)
 static bool part_of(const leat_graph *g, leat_node *n, leat_input_part *out)
 {
     leat_variable_nodes nodes;
-    if ((leat_node_is(n, "CountUpTo") || leat_node_is(n, "ResourceCountUpTo")) &&
-        leat_variable_find(n->in[0], &nodes)) {
+    if (leat_node_role(n) == LEAT_ROLE_COUNTER && leat_variable_find(n->in[0], &nodes)) {
         *out = (leat_input_part){.of = n->in[0]};
         return true;
     }
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-        if (leat_node_is(n, kinds[i].op)) {
-            *out = (leat_input_part){{n, 0}, kinds[i].save, kinds[i].restore, kinds[i].state};
-            return !strstr(kinds[i].op, "Queue") || is_filled(g, n);
-        }
-    return false;
+    const leat_op_def *def = n->op->def;
+    if (!def->save_position || (leat_node_role(n) == LEAT_ROLE_QUEUE && !is_filled(g, n)))
+        return false;
+    *out = (leat_input_part){{n, 0},
+                             def->save_position,
+                             def->restore_position,
+                             leat_op_find(def->save_position)->out[0].type};
+    return true;
 }
 
 leat_status leat_input_parts(leat_graph *g, leat_input_part **out, int *n_out)

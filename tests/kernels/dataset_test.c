@@ -13,6 +13,11 @@ static void twice(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
     out[0] = leat_mul(in[0], number(g, 2));
 }
 
+static void map_twice(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
+{
+    out[0] = map(g, in[0], "Twice");
+}
+
 static void even(leat_graph *g, void *arg, const leat_out *in, leat_out *out)
 {
     out[0] =
@@ -84,6 +89,7 @@ static leat_graph *graph(void)
 {
     leat_graph *g = leat_graph_new();
     leat_function_define(g, "Twice", twice, NULL, 1, LEAT_INT64);
+    leat_function_define(g, "MapTwice", map_twice, NULL, 1, LEAT_VARIANT);
     leat_function_define(g, "Even", even, NULL, 1, LEAT_INT64);
     leat_function_define(g, "Below5", below_5, NULL, 1, LEAT_INT64);
     leat_function_define(g, "UpTo", up_to, NULL, 1, LEAT_INT64);
@@ -109,6 +115,20 @@ static leat_graph *graph(void)
 static leat_out make_range(leat_graph *g)
 {
     return range(g, 4);
+}
+/* Range, whose elements are known to be scalars. */
+static leat_out make_scalars(leat_graph *g)
+{
+    return leat_op(g, "AssertCardinalityDataset", leat_in(range(g, 4)), N(4),
+                   leat_attr_types("output_types", int64_type, 1),
+                   leat_attr_shapes("output_shapes", (leat_shape[]){leat_shape()}, 1));
+}
+static leat_out make_floats(leat_graph *g)
+{
+    const leat_dtype type = LEAT_FLOAT;
+    return leat_op(g, "MapDataset", leat_in(range(g, 4)), NONE, F("f", "ToFloat"),
+                   leat_attr_types("output_types", &type, 1),
+                   leat_attr_shapes("output_shapes", (leat_shape[]){leat_shape()}, 1));
 }
 static leat_out make_repeat(leat_graph *g)
 {
@@ -188,6 +208,37 @@ static leat_out make_parallel_interleave(leat_graph *g)
 {
     return DATASET("ParallelInterleaveDatasetV2", leat_in(range(g, 5)), NONE, N(2), N(2), N(2),
                    F("f", "UpTo"));
+}
+/* The constructors have no lists of functions, texts have. */
+static leat_out choose_branch(leat_graph *g, int denominator, int captured)
+{
+    static const char with_number[] =
+        "node { name: 'c%d' op: 'Const' attr { key: 'dtype' value { type: DT_INT64 } } attr { key: "
+        "'value' value { tensor { dtype: DT_INT64 tensor_shape { } int64_val: %d } } } }\n";
+    static const char elements[] = "attr { key: 'output_types' value { list { type: DT_INT64 } } } "
+                                   "attr { key: 'output_shapes' value { list { shape { "
+                                   "unknown_rank: true } } } }";
+    const int numbers[] = {0, 4, 1, 1, denominator};
+    char text[4000];
+    size_t n = 0;
+    for (int i = 0; i < 5; i++)
+        n += (size_t)snprintf(text + n, sizeof(text) - n, with_number, i, numbers[i]);
+    snprintf(text + n, sizeof(text) - n,
+             "node { name: 'r' op: 'RangeDataset' input: 'c0' input: 'c1' input: 'c2' %s }\n"
+             "node { name: 'chosen' op: 'ChooseFastestBranchDataset' input: 'r' input: 'c3' input: "
+             "'c4' %s attr { key: 'Targuments' value { list { } } } attr { key: "
+             "'num_elements_per_branch' value { i: 2 } } attr { key: 'other_arguments_lengths' "
+             "value { list { i: 0 i: %d } } } attr { key: 'branches' value { list { func { name: "
+             "'MapTwice' } func { name: 'MapTwice' } } } } }\n",
+             elements, elements, captured);
+    CHECK_OK(leat_graph_from_text(g, text, ""));
+    leat_out chosen = {0};
+    CHECK_OK(leat_graph_find_out(g, "chosen:0", &chosen));
+    return chosen;
+}
+static leat_out make_choose_branch(leat_graph *g)
+{
+    return choose_branch(g, 1, 0);
 }
 static leat_out make_group(leat_graph *g)
 {
@@ -340,6 +391,7 @@ static const struct kind {
     {"PaddedBatch", make_padded, "[[0 1][2 3][4 7]] END"},
     {"Map", make_map, "0 2 4 6 END"},
     {"ParallelMap", make_parallel_map, "0 2 4 6 8 10 END"},
+    {"ChooseFastestBranch", make_choose_branch, "0 2 4 6 END"},
     {"Filter", make_filter, "0 2 4 6 END"},
     {"TakeWhile", make_while, "0 1 2 3 4 END"},
     {"Scan", make_scan, "101 101 102 104 END"},
@@ -686,9 +738,56 @@ static void whole(void)
     leat_graph_free(g);
 }
 
+static void bad_choices(void)
+{
+    const struct {
+        leat_out (*make)(leat_graph *g);
+        const char *words;
+    } cases[] = {
+        {make_range, NULL},
+        {make_filter, NULL}, /* how many there are is not known */
+        {make_batch, "must have compatible output shapes. Component 0 of input 1 has shape: "},
+        {make_repeat, NULL}, /* 4, as of Range */
+        {make_take, "Input 1 has cardinality: 3, while all prior inputs have cardinality: 4."},
+        {make_floats, "must have the same output types. Input 1 has output types: float. "
+                      "Expected: int64."},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        leat_graph *g = graph();
+        leat_out in[] = {make_scalars(g), cases[i].make(g)};
+        elements e = elements_of(g, DATASET("ChooseFastestDataset", leat_ins(in, 2),
+                                            leat_attr_int("num_experiments", 1)));
+        if (cases[i].words)
+            CHECK_ERROR(begin(&e), INVALID_ARGUMENT, cases[i].words);
+        else
+            CHECK_OK(begin(&e));
+        close_elements(&e);
+    }
+}
+
+static void bad_branches(void)
+{
+    static const struct {
+        int denominator, captured;
+        const char *words;
+    } cases[] = {
+        {4, 0, "`num_elements_per_branch` must be divisible by `ratio_denominator`."},
+        {0, 0, "`ratio_denominator` must be greater than zero."},
+        {1, 1, "other_arguments_lengths[1] is 1, and 0 other_arguments are left"},
+        {1, -1, "other_arguments_lengths[1] is -1"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        leat_graph *g = graph();
+        elements e = elements_of(g, choose_branch(g, cases[i].denominator, cases[i].captured));
+        CHECK_ERROR(begin(&e), INVALID_ARGUMENT, cases[i].words);
+        close_elements(&e);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"values", values}, {"positions", positions},
+    return RUN(argc, argv, {"bad_choices", bad_choices}, {"bad_branches", bad_branches},
+               {"values", values}, {"positions", positions},
                {"damaged_positions", damaged_positions},
                {"position_of_another", position_of_another}, {"checkpoint", checkpoint},
                {"bad_sizes", bad_sizes}, {"bad_elements", bad_elements}, {"no_dataset", no_dataset},

@@ -348,6 +348,19 @@ static void refused(void)
          "name"},
         {OP("G", "grad: T, var: Ref(T)", NULL, "T: type", .gradient = "grad"),
          "its variables come first, then single values; 'var' does not fit"},
+        {OP("H", NULL, "handle: resource", NULL, .save_position = "_QueueState"),
+         "Op H has a position: it must name both the op that saves and the op that restores it"},
+        {OP("H", NULL, "handle: Ref(string)", NULL, .save_position = "_QueueState",
+            .restore_position = "_QueueSetState"),
+         "Op H has a position: it must have no input, and one output, a resource"},
+        {OP("H", NULL, "handle: resource", NULL, .save_position = "_Nothing",
+            .restore_position = "_QueueSetState"),
+         "The position of op H is saved by _Nothing, which is not an op from a resource to a value "
+         "of one type"},
+        {OP("H", NULL, "handle: resource", NULL, .save_position = "SerializeIterator",
+            .restore_position = "_QueueSetState"),
+         "The position of op H is restored by _QueueSetState, which does not take a resource and "
+         "what SerializeIterator gives"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         CHECK_ERROR(leat_register_op(&cases[i].def), INVALID_ARGUMENT, cases[i].words);

@@ -1,5 +1,6 @@
 /* input_state_test.c -- the position of the input in checkpoints: what is saved, queue runners that
  * rest meanwhile, states that are damaged or another's. */
+#include <leat/extend.h>
 #include <leat/leat.h>
 
 #include "io/files.h"
@@ -280,9 +281,50 @@ static void from_meta(void)
     free(path);
 }
 
+/* A program's own op is known by its definition: no list of ops says what has a position. */
+static void own_op(void)
+{
+    static const leat_op_def ops[] = {
+        {.name = "TapeState",
+         .inputs = "handle: resource",
+         .outputs = "state: int64",
+         .shape = leat_shape_any,
+         .grad = leat_grad_none},
+        {.name = "TapeSetState",
+         .inputs = "handle: resource, state: int64",
+         .shape = leat_shape_any,
+         .grad = leat_grad_none},
+        {.name = "Tape",
+         .outputs = "handle: resource",
+         .shape = leat_shape_any,
+         .grad = leat_grad_none,
+         .flags = LEAT_OP_STATEFUL,
+         .save_position = "TapeState",
+         .restore_position = "TapeSetState"},
+    };
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(leat_register_op(&ops[i]));
+    leat_graph *g = leat_graph_new();
+    leat_out tape = leat_op(g, "Tape", leat_name("tape"));
+    queue(g, "FIFOQueueV2", LEAT_INT64, "not_filled");
+    CHECK_OK(leat_graph_status(g));
+    leat_input_part *parts = NULL;
+    int n = 0;
+    CHECK_OK(leat_input_parts(g, &parts, &n));
+    CHECK(n == 1);
+    if (n == 1) {
+        CHECK(parts[0].of.node == tape.node && parts[0].state == LEAT_INT64);
+        CHECK_STR(parts[0].save, "TapeState");
+        CHECK_STR(parts[0].restore, "TapeSetState");
+    }
+    free(parts);
+    leat_graph_free(g);
+}
+
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"queues", queues}, {"bad_queue_states", bad_queue_states},
-               {"readers", readers}, {"goes_on", goes_on}, {"after_stop", after_stop},
-               {"without_input", without_input}, {"from_meta", from_meta});
+    return RUN(argc, argv, {"own_op", own_op}, {"queues", queues},
+               {"bad_queue_states", bad_queue_states}, {"readers", readers}, {"goes_on", goes_on},
+               {"after_stop", after_stop}, {"without_input", without_input},
+               {"from_meta", from_meta});
 }

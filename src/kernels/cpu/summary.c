@@ -1,89 +1,14 @@
 /* summary.c -- ScalarSummary, HistogramSummary, MergeSummary, TensorSummary and TensorSummaryV2:
  * Summary messages as strings. */
-#include <float.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "core/alloc.h"
 #include "core/map.h"
 #include "core/strbuf.h"
+#include "kernels/any/histogram.h"
 #include "kernels/cpu/summary.h"
 #include "proto/tensor_codec.h"
 #include "proto/wire.h"
-
-/* ---- Buckets whose limits grow by a tenth from 1e-12 to 1e20, and the negatives of these ---- */
-enum { MOST_BUCKETS = 1600 };
-static double limits[MOST_BUCKETS];
-static int n_limits;
-static pthread_once_t limits_once = PTHREAD_ONCE_INIT;
-
-static void make_limits(void)
-{
-    double up[MOST_BUCKETS / 2];
-    int n = 0;
-    for (double v = 1.0e-12; v < 1.0e20; v *= 1.1)
-        up[n++] = v;
-    up[n++] = DBL_MAX;
-    for (int i = 0; i < n; i++) {
-        limits[n - 1 - i] = -up[i];
-        limits[n + 1 + i] = up[i];
-    }
-    limits[n] = 0;
-    n_limits = 2 * n + 1;
-}
-
-/* The first bucket whose limit is above v. */
-static int bucket_of(double v)
-{
-    int low = 0, high = n_limits - 1;
-    while (low < high) {
-        int mid = (low + high) / 2;
-        if (v < limits[mid])
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return low;
-}
-
-static leat_status histogram_of(const char *name, const leat_tensor *t, Leat__HistogramProto *h,
-                                double *counts)
-{
-    h->min = DBL_MAX;
-    h->max = -DBL_MAX;
-    double sum = 0, squares = 0;
-    for (int64_t i = 0; i < t->count; i++) {
-        double v = t->dtype == LEAT_FLOAT ? AT(float, t)[i] : leat_tensor_at(t, i);
-        LEAT_REQUIRE(!isnan(v), INVALID_ARGUMENT, "Nan in summary histogram for: %s", name);
-        LEAT_REQUIRE(!isinf(v), INVALID_ARGUMENT, "Infinity in summary histogram for: %s", name);
-        counts[bucket_of(v)] += 1;
-        h->min = v < h->min ? v : h->min;
-        h->max = v > h->max ? v : h->max;
-        sum += v;
-        squares += v * v;
-    }
-    h->num = (double)t->count;
-    h->sum = sum;
-    h->sum_squares = squares;
-    return NULL;
-}
-
-/* Merges adjacent empty buckets. Overwrites the counts. */
-static void collapse(Leat__HistogramProto *h, double *counts, double *ends)
-{
-    size_t n = 0;
-    for (int i = 0; i < n_limits;) {
-        double end = limits[i], count = counts[i];
-        i++;
-        for (; count <= 0 && i < n_limits && counts[i] <= 0; i++)
-            end = limits[i];
-        ends[n] = end;
-        counts[n++] = count;
-    }
-    h->n_bucket_limit = h->n_bucket = n;
-    h->bucket_limit = ends;
-    h->bucket = counts;
-}
 
 /* ---- Output 0: a message as a string ---- */
 leat_status leat_summary_put(leat_kernel *k, Leat__Summary *m)
@@ -145,15 +70,22 @@ static leat_status scalar_summary(leat_kernel *k)
 leat_status leat_summary_histogram(leat_kernel *k, char *tag, const char *name_in_errors,
                                    const leat_tensor *values)
 {
-    pthread_once(&limits_once, make_limits);
-    Leat__HistogramProto h = LEAT__HISTOGRAM_PROTO__INIT;
-    double counts[MOST_BUCKETS] = {0}, ends[MOST_BUCKETS];
-    LEAT_TRY(histogram_of(name_in_errors, values, &h, counts));
-    collapse(&h, counts, ends);
+    leat_histogram h;
+    leat_histogram_message m;
+    leat_histogram_init(&h);
+    for (int64_t i = 0; i < values->count; i++) {
+        double v = values->dtype == LEAT_FLOAT ? AT(float, values)[i] : leat_tensor_at(values, i);
+        LEAT_REQUIRE(!isnan(v), INVALID_ARGUMENT, "Nan in summary histogram for: %s",
+                     name_in_errors);
+        LEAT_REQUIRE(!isinf(v), INVALID_ARGUMENT, "Infinity in summary histogram for: %s",
+                     name_in_errors);
+        leat_histogram_add(&h, v);
+    }
+    leat_histogram_encode(&h, &m);
     Leat__Summary__Value v = LEAT__SUMMARY__VALUE__INIT;
     v.tag = tag;
     v.value_case = LEAT__SUMMARY__VALUE__VALUE_HISTO;
-    v.histo = &h;
+    v.histo = &m.proto;
     return leat_summary_put_value(k, &v);
 }
 

@@ -6,6 +6,7 @@
 #include "core/alloc.h"
 #include "core/cond.h"
 #include "kernels/dataset/state.h"
+#include "kernels/dataset/stats.h"
 
 /* A result, or a place for one. */
 typedef struct slot {
@@ -33,6 +34,7 @@ typedef struct chunk {
     atomic_int turns; /* who has come to the end of a call: see called() */
     bool waited;      /* A call has not ended at once. */
     int64_t started;
+    int64_t call_started; /* set if times are reported */
 } chunk;
 
 struct leat_ahead {
@@ -77,6 +79,7 @@ static void unref(leat_ahead *a)
     leat_iterator_free(a->input);
     leat_element_clear(&a->pull.element);
     leat_status_free(a->pull.status);
+    leat_stats_unref(a->o.stats);
     leat_dataset_unref(a->d);
     pthread_cond_destroy(&a->idle);
     pthread_mutex_destroy(&a->lock);
@@ -275,6 +278,8 @@ static void run_chunk(chunk *c);
 static void called(void *arg, leat_status status, leat_tensor **results, int n)
 {
     chunk *c = arg;
+    if (c->stage->o.stats)
+        leat_stats_called(c->stage->o.stats, c->stage->d, leat_now_ns() - c->call_started);
     put_result(c->v[c->at], status, results, n);
     if (atomic_fetch_add(&c->turns, 1) == 1) {
         c->waited = true;
@@ -290,6 +295,8 @@ static void run_chunk(chunk *c)
     for (; c->at < c->n; c->at++) {
         leat_ahead *a = c->stage;
         atomic_store(&c->turns, 0);
+        if (a->o.stats)
+            c->call_started = leat_now_ns();
         leat_data_call_start(a->in, a->o.fn, &c->v[c->at]->element, called, c);
         if (atomic_fetch_add(&c->turns, 1) != 1)
             return;
@@ -434,6 +441,7 @@ leat_ahead *leat_ahead_new(leat_iteration *in, leat_dataset *d, leat_iterator *i
     a->d = leat_dataset_ref(d);
     a->input = input;
     a->o = *o;
+    a->o.stats = leat_stats_ref(o->stats);
     a->chunk = 1;
     a->pull = (leat_pull){.iteration = in, .done = pulled, .done_arg = a};
     pthread_mutex_init(&a->lock, NULL);
@@ -458,6 +466,19 @@ void leat_ahead_close(leat_ahead *a)
     a->closed = true;
     pthread_mutex_unlock(&a->lock);
     unref(a);
+}
+
+/* Reports how full the stage is, with n results, of which one is about to be given. */
+static void report(const leat_ahead *a, int64_t n, int64_t limit, int callers)
+{
+    leat_stats *to = a->o.stats;
+    if (a->o.fn) {
+        leat_stats_set_of(to, a->d, "thread_utilization", (float)callers / (float)limit);
+    } else {
+        leat_stats_add_of(to, a->d, "buffer_utilization", (double)((float)n / (float)limit));
+        leat_stats_set_of(to, a->d, "buffer_size", (float)n);
+        leat_stats_set_of(to, a->d, "buffer_capacity", (float)limit);
+    }
 }
 
 leat_next leat_ahead_next(leat_ahead *a, leat_pull *p)
@@ -487,9 +508,13 @@ leat_next leat_ahead_next(leat_ahead *a, leat_pull *p)
     leat_status status = s->status;
     bool end = s->end;
     s->status = NULL;
+    const int64_t n = a->n, limit = a->o.limit;
+    const int callers = a->callers;
     remove_slot(a, s, before);
     const bool more = kick(a);
     pthread_mutex_unlock(&a->lock);
+    if (a->o.stats)
+        report(a, n, limit, callers);
     if (more)
         submit(a);
     if (status)

@@ -22,6 +22,7 @@ typedef struct leat_ahead_options {
     const leat_data_fn *fn; /* borrowed from d; NULL: none */
     bool keeps_count;       /* OUT_OF_RANGE of the function is an error, not the end */
     bool any_order;         /* results are given as they become ready */
+    leat_stats *stats;      /* the iterator's; borrowed from it, the stage has a reference */
 } leat_ahead_options;
 
 /* Takes input. d is the dataset whose iterator has the stage. */

@@ -16,6 +16,7 @@ typedef struct ahead {
     leat_dataset base;
     int64_t limit; /* of results; LEAT_AUTOTUNE, or 0 for Prefetch: elements are handed through */
     bool keeps_count, any_order;
+    bool reports; /* statistics: the dataset is a node's, not part of another dataset */
 } ahead;
 
 typedef struct ahead_iterator {
@@ -37,7 +38,9 @@ static leat_status open_stage(leat_iterator *it, const leat_ahead_options *o)
 {
     leat_iterator *input;
     LEAT_TRY(leat_iterator_new(it->iteration, it->d->in[0], it, 0, &input));
-    ((ahead_iterator *)it)->stage = leat_ahead_new(it->iteration, it->d, input, o);
+    leat_ahead_options with = *o;
+    with.stats = ((const ahead *)it->d)->reports ? it->stats : NULL;
+    ((ahead_iterator *)it)->stage = leat_ahead_new(it->iteration, it->d, input, &with);
     return NULL;
 }
 
@@ -111,6 +114,10 @@ static leat_status prefetch_run(leat_kernel *k)
     LEAT_TRY(leat_dataset_in(leat_kernel_in(k, 0), &in));
     LEAT_TRY(leat_data_int(k, 1, "buffer_size", &n));
     LEAT_TRY(leat_dataset_prefetched(in, leat_node_name(leat_kernel_node(k)), n, &d));
+    if (d != in) {
+        d->nodes++; /* buffer_size */
+        ((ahead *)d)->reports = true;
+    }
     return leat_dataset_give(k, 0, d);
 }
 
@@ -132,6 +139,7 @@ static leat_status read_calls(leat_kernel *k, int i, leat_dataset *d)
     LEAT_REQUIRE(a->limit > 0 || a->limit == LEAT_AUTOTUNE, INVALID_ARGUMENT,
                  "num_parallel_calls must be greater than zero.");
     a->keeps_count = leat_node_bool(leat_kernel_node(k), "preserve_cardinality");
+    a->reports = true;
     return NULL;
 }
 

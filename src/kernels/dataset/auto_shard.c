@@ -153,7 +153,8 @@ static leat_status shard_source(auto_shard *a, const leat_dataset *d)
 {
     const leat_dataset *shuffle = NULL;
     leat_dataset *files = without_shuffles(a, d->in[0], &shuffle), *part, *shuffled;
-    LEAT_TRY(leat_dataset_sharded(files, &(leat_sharded){d->name, a->workers, a->index, true}, &part));
+    LEAT_TRY(
+        leat_dataset_sharded(files, &(leat_sharded){d->name, a->workers, a->index, true}, &part));
     if (shuffle) {
         leat_status s = leat_dataset_shuffled_like(shuffle, part, &shuffled);
         leat_dataset_unref(part);
@@ -240,7 +241,8 @@ static leat_status auto_shard_run(leat_kernel *k)
     if (!s && found)
         return leat_dataset_give(k, 0, d);
     if (!s)
-        s = leat_dataset_sharded(d->in[0], &(leat_sharded){d->name, a->workers, a->index, true}, &part);
+        s = leat_dataset_sharded(d->in[0], &(leat_sharded){d->name, a->workers, a->index, true},
+                                 &part);
     leat_dataset_unref(d);
     return s ? s : leat_dataset_give(k, 0, part);
 }

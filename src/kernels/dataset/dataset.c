@@ -8,6 +8,7 @@
 #include "kernels/dataset/auto_shard.h"
 #include "kernels/dataset/optional.h"
 #include "kernels/dataset/program.h"
+#include "kernels/dataset/stats.h"
 
 /* ---- Elements ---- */
 
@@ -69,6 +70,7 @@ static void fn_release(leat_data_fn *fn)
     for (int i = 0; i < fn->n_captured; i++)
         leat_tensor_unref(fn->captured[i]);
     free(fn->captured);
+    free(fn->name);
     leat_callable_unref(fn->f);
     leat_program_free(fn->program);
 }
@@ -151,6 +153,7 @@ static leat_status add_input(leat_dataset *d, leat_dataset *in)
                  "%d",
                  d->name, d->op, in->depth + 1, LEAT_MOST_DATASETS);
     d->in[d->n_in++] = leat_dataset_ref(in);
+    d->nodes += in->nodes;
     if (d->depth <= in->depth)
         d->depth = in->depth + 1;
     return NULL;
@@ -165,6 +168,7 @@ static leat_dataset *dataset_new(const leat_dataset_kind *kind, const char *op, 
     d->op = op;
     d->name = leat_xstrdup(name);
     d->depth = 1;
+    d->nodes = 1;
     d->in = leat_new_array(leat_dataset *, most_inputs + 1);
     return d;
 }
@@ -222,6 +226,7 @@ leat_status leat_dataset_make(leat_kernel *k, const leat_dataset_kind *kind, lea
     const leat_node *node = leat_kernel_node(k);
     int n_in = kind->inputs < 0 ? leat_kernel_inputs(k) : kind->inputs;
     leat_dataset *d = dataset_new(kind, leat_node_op(node), leat_node_name(node), n_in);
+    d->nodes += (uint64_t)(leat_kernel_inputs(k) - n_in);
     leat_status s = fill(k, kind, n_in, d);
     if (s)
         leat_dataset_unref(d);
@@ -291,6 +296,7 @@ leat_status leat_data_fn_get(leat_kernel *k, const char *attr, int first, int n,
     leat_callable *f;
     LEAT_TRY(leat_kernel_function(k, attr, 0, &f));
     fn->f = leat_callable_ref(f);
+    fn->name = leat_xstrdup(leat_node_func(leat_kernel_node(k), attr));
     fn->captured = leat_new_array(leat_tensor *, n + 1);
     fn->n_captured = n;
     for (int i = 0; i < n; i++)
@@ -338,6 +344,7 @@ leat_status leat_iterator_new(leat_iteration *in, leat_dataset *d, const leat_it
         d = leat_auto_shard_instead(shard, parent->d, d);
     leat_iterator *it = leat_xcalloc(1, d->kind->iterator_size);
     it->auto_shard = leat_is_auto_shard(d) ? d : shard;
+    it->stats = parent ? leat_stats_ref(parent->stats) : NULL;
     it->d = leat_dataset_ref(d);
     it->iteration = in;
     it->depth = depth;
@@ -361,6 +368,7 @@ void leat_iterator_free(leat_iterator *it)
     if (it->d->kind->close)
         it->d->kind->close(it);
     leat_iterator_free(it->input);
+    leat_stats_unref(it->stats);
     leat_dataset_unref(it->d);
     free(it);
 }

@@ -14,6 +14,7 @@
 typedef struct leat_iterator leat_iterator;
 typedef struct leat_iteration leat_iteration;
 typedef struct leat_pull leat_pull;
+typedef struct leat_stats leat_stats;
 typedef struct leat_state_writer leat_state_writer;
 typedef struct leat_state_reader leat_state_reader;
 
@@ -45,7 +46,7 @@ typedef struct leat_elements {
     int64_t n, cap;
 } leat_elements;
 void leat_elements_add(leat_elements *l, leat_element *e); /* takes *e */
-void leat_elements_empty(leat_elements *l); /* keeps the memory of the list */
+void leat_elements_empty(leat_elements *l);                /* keeps the memory of the list */
 void leat_elements_clear(leat_elements *l);
 
 /* ---- Functions with what they capture ---- */
@@ -62,6 +63,7 @@ typedef struct leat_program_fn {
 typedef struct leat_data_fn {
     leat_callable *f;         /* a reference; NULL: the function is `program` */
     leat_program_fn *program; /* owned */
+    char *name;               /* in the graph; NULL for `program` */
     leat_tensor **captured;
     int n_captured;
 } leat_data_fn;
@@ -104,8 +106,9 @@ struct leat_dataset {
     atomic_int refs;
     const leat_dataset_kind *kind;
     const char *op;
-    char *name; /* the node's */
-    int depth;  /* 1 more than that of its deepest input */
+    char *name;     /* the node's */
+    int depth;      /* 1 more than that of its deepest input */
+    uint64_t nodes; /* of a graph of the dataset, in which it comes last and nothing is shared */
     leat_dataset **in;
     int n_in;
     leat_data_fn fn[4];
@@ -122,6 +125,7 @@ struct leat_iterator {
     int which;
     int depth;
     const leat_dataset *auto_shard; /* the AutoShard above, or NULL; borrowed */
+    leat_stats *stats;              /* where statistics are reported, or NULL; a reference */
     uint64_t path; /* where the iterator is below others: the same for each that takes its place */
     int64_t count; /* elements given */
     bool ended;    /* next is not called any more */

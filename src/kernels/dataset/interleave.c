@@ -10,6 +10,7 @@
 #include "kernels/dataset/program.h"
 #include "kernels/dataset/pull.h"
 #include "kernels/dataset/state.h"
+#include "kernels/dataset/stats.h"
 
 enum { MOST_CYCLE = 1 << 20 };
 
@@ -152,7 +153,11 @@ static bool take(interleaver *x, leat_pull *p, leat_next *out)
         x->open--;
         advance(x);
     } else {
-        if (++x->given == ((const interleave *)it->d)->block)
+        const interleave *d = (const interleave *)it->d;
+        if (d->ahead)
+            leat_stats_set_of(it->stats, it->d, "thread_utilization",
+                              (float)x->open / (float)d->cycle);
+        if (++x->given == d->block)
             advance(x);
         *out = LEAT_NEXT_ELEMENT;
         return true;

@@ -8,6 +8,7 @@
 #include "kernels/dataset/program.h"
 #include "kernels/dataset/pull.h"
 #include "kernels/dataset/state.h"
+#include "kernels/dataset/stats.h"
 
 /* ---- What they share ---- */
 
@@ -20,6 +21,7 @@ typedef struct mapped {
 typedef struct mapper {
     leat_iterator base;
     leat_element args, state;
+    int64_t dropped; /* Filter: elements that were left out */
 } mapper;
 
 static void mapper_close(leat_iterator *it)
@@ -140,7 +142,12 @@ static leat_next filter_next(leat_iterator *it, leat_pull *p)
     leat_next if_false;
     leat_next n =
         predicate_next(it, p, &if_false, "Filter predicate `f` must return a scalar bool.");
-    return n == LEAT_NEXT_END && if_false == LEAT_NEXT_PULL ? leat_pull_from(p, it->input) : n;
+    if (n == LEAT_NEXT_ELEMENT)
+        leat_stats_set_of(it->stats, it->d, "filtered_elements", (float)(it->count + 1));
+    if (n != LEAT_NEXT_END || if_false != LEAT_NEXT_PULL)
+        return n;
+    leat_stats_set_of(it->stats, it->d, "dropped_elements", (float)++((mapper *)it)->dropped);
+    return leat_pull_from(p, it->input);
 }
 
 static leat_next while_next(leat_iterator *it, leat_pull *p)

@@ -1,10 +1,11 @@
 /* wrap.c -- datasets that give the elements of their input as they are. Those that only set
- * threads, optimisations or statistics of TensorFlow's are their input itself: Leat runs all stages
- * on the device's pool and does not rewrite datasets. */
+ * threads or optimisations of TensorFlow's are their input itself: Leat runs all stages on the
+ * device's pool and does not rewrite datasets. */
 #include <stdlib.h>
 #include <time.h>
 
 #include "core/alloc.h"
+#include "core/strbuf.h"
 #include "kernels/any/resource_op.h"
 #include "kernels/dataset/iteration.h"
 
@@ -16,12 +17,62 @@ static leat_status same_run(leat_kernel *k)
     return NULL;
 }
 
-/* All inputs have the same elements: TensorFlow measures which is the fastest. */
-static leat_status first_run(leat_kernel *k)
+/* ---- ChooseFastest: all inputs have the same elements ---- */
+
+static void types_of(const leat_dataset *d, leat_strbuf *out)
 {
-    leat_dataset *d;
-    for (int i = 0; i < leat_kernel_inputs(k); i++)
+    for (int i = 0; i < d->n; i++)
+        leat_strbuf_printf(out, "%s%s", i ? ", " : "", leat_dtype_name(d->types[i]));
+}
+
+static leat_status same_types(const leat_dataset *first, const leat_dataset *d, int i)
+{
+    bool same = d->n == first->n;
+    for (int j = 0; same && j < d->n; j++)
+        same = d->types[j] == first->types[j];
+    if (same)
+        return NULL;
+    leat_strbuf has = {0}, want = {0};
+    types_of(d, &has);
+    types_of(first, &want);
+    leat_status s = leat_error(INVALID_ARGUMENT,
+                               "All inputs to ChooseFastestDataset must have the same output "
+                               "types. Input %d has output types: %s. Expected: %s.",
+                               i, leat_strbuf_text(&has), leat_strbuf_text(&want));
+    leat_strbuf_release(&has);
+    leat_strbuf_release(&want);
+    return s;
+}
+
+static leat_status same_sort(const leat_dataset *first, const leat_dataset *d, int i)
+{
+    LEAT_TRY(same_types(first, d, i));
+    for (int j = 0; j < d->n; j++)
+        LEAT_REQUIRE(leat_shape_compatible(&first->shapes[j], &d->shapes[j]), INVALID_ARGUMENT,
+                     "All inputs to ChooseFastestDataset must have compatible output shapes. "
+                     "Component %d of input %d has shape: %s. Expected to be compatible with "
+                     "shape: %s.",
+                     j, i, leat_shape_show(&d->shapes[j]).s, leat_shape_show(&first->shapes[j]).s);
+    return NULL;
+}
+
+/* TensorFlow measures which input is the fastest; here it is the first one. */
+static leat_status fastest_run(leat_kernel *k)
+{
+    leat_dataset *first, *d;
+    LEAT_TRY(leat_dataset_in(leat_kernel_in(k, 0), &first));
+    int64_t cardinality = leat_dataset_cardinality(first);
+    for (int i = 1; i < leat_kernel_inputs(k); i++) {
         LEAT_TRY(leat_dataset_in(leat_kernel_in(k, i), &d));
+        LEAT_TRY(same_sort(first, d, i));
+        const int64_t n = leat_dataset_cardinality(d);
+        if (cardinality == LEAT_CARDINALITY_UNKNOWN)
+            cardinality = n;
+        LEAT_REQUIRE(n == cardinality || n == LEAT_CARDINALITY_UNKNOWN, INVALID_ARGUMENT,
+                     "All inputs to ChooseFastestDataset must have compatible cardinalities. Input "
+                     "%d has cardinality: %lld, while all prior inputs have cardinality: %lld.",
+                     i, (long long)n, (long long)cardinality);
+    }
     leat_kernel_forward(k, 0, 0);
     return NULL;
 }
@@ -123,64 +174,14 @@ static const leat_dataset_kind sleep_kind = {
 };
 LEAT_DATASET_RUN(sleep_kind)
 
-/* ---- Aggregators of statistics, which stay empty ---- */
+/* ---- Thread pools: all stages use the device's ---- */
+
+enum { MOST_THREADS = 65536 }; /* as in TensorFlow */
 
 static void plain_free(void *resource)
 {
     free(resource);
 }
-
-static const leat_resource_type aggregator_type = {
-    "N10tensorflow4data12experimental12_GLOBAL__N_123StatsAggregatorResourceE", plain_free};
-
-static leat_status aggregator_make(leat_kernel *k, const char *name, leat_resource **out)
-{
-    leat_resource *r = leat_new(leat_resource);
-    leat_resource_init(r, &aggregator_type);
-    *out = r;
-    return NULL;
-}
-
-static const leat_resource_maker aggregator_maker = {.type = &aggregator_type,
-                                                     .make = aggregator_make};
-
-static leat_status aggregator_run(leat_kernel *k)
-{
-    return leat_resource_op_run(k, &aggregator_maker);
-}
-
-static leat_status check_aggregator(leat_kernel *k, int i)
-{
-    leat_resource *r;
-    LEAT_TRY(leat_kernel_resource(k, i, &aggregator_type, &r));
-    leat_resource_unref(r);
-    return NULL;
-}
-
-/* A Summary without values. */
-static leat_status aggregator_summary_run(leat_kernel *k)
-{
-    leat_tensor *y;
-    LEAT_TRY(check_aggregator(k, 0));
-    LEAT_TRY(leat_tensor_of_string("", 0, &y));
-    leat_kernel_set(k, 0, y);
-    return NULL;
-}
-
-static leat_status aggregator_writer_run(leat_kernel *k)
-{
-    return check_aggregator(k, 0);
-}
-
-static leat_status set_aggregator_run(leat_kernel *k)
-{
-    LEAT_TRY(check_aggregator(k, 1));
-    return same_run(k);
-}
-
-/* ---- Thread pools: all stages use the device's ---- */
-
-enum { MOST_THREADS = 65536 }; /* as in TensorFlow */
 
 static const leat_resource_type threads_type = {
     "N10tensorflow4data12experimental12_GLOBAL__N_118ThreadPoolResourceE", plain_free};
@@ -282,17 +283,9 @@ const leat_kernel_def leat_data_kernels_wrap[] = {
     {.op = "AssertCardinalityDataset", .run = counted_kind_run},
     BOTH("AssertNextDataset", same_run),
     BOTH("NonSerializableDataset", same_run),
-    BOTH("LatencyStatsDataset", same_run),
-    BOTH("BytesProducedStatsDataset", same_run),
     BOTH("MaxIntraOpParallelismDataset", max_intra_run),
     BOTH("PrivateThreadPoolDataset", threads_run),
-    BOTH("ChooseFastestDataset", first_run),
-    BOTH("SetStatsAggregatorDataset", set_aggregator_run),
-    BOTH("StatsAggregatorSummary", aggregator_summary_run),
-    {.op = "StatsAggregatorSetSummaryWriter", .run = aggregator_writer_run},
-    HANDLE("StatsAggregatorHandle", aggregator_run),
-    HANDLE("ExperimentalStatsAggregatorHandle", aggregator_run),
-    HANDLE("StatsAggregatorHandleV2", aggregator_run),
+    BOTH("ChooseFastestDataset", fastest_run),
     HANDLE("ThreadPoolHandle", threads_handle_run),
     HANDLE("ExperimentalThreadPoolHandle", threads_handle_run),
     BOTH("ThreadPoolDataset", use_threads_run),
