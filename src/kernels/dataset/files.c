@@ -142,7 +142,7 @@ static leat_status next_in_file(reader *x, leat_tensor **out, bool *more)
         n = text.n;
     }
     if (!s && *more && out)
-        s = leat_tensor_of_string(bytes, n, out);
+        s = leat_tensor_of_bytes(bytes, n, out);
     leat_strbuf_release(&text);
     return s;
 }
