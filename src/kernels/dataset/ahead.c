@@ -449,7 +449,14 @@ static void work_job(void *arg)
 
 static void pulled(leat_pull *p)
 {
-    work(p->done_arg, true);
+    leat_ahead *a = p->done_arg;
+    if (!leat_pull_may_block()) {
+        work(a, true);
+        return;
+    }
+    pthread_mutex_lock(&a->lock);
+    settle(a);
+    leave(a, wanted(a)); /* A thread of the pool goes on. */
 }
 
 /* ---- The stage ---- */
