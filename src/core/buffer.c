@@ -45,6 +45,7 @@ static void start(leat_buffer *b, void *data, size_t size)
 {
     atomic_init(&b->refs, 1);
     b->cached = false;
+    b->fixed = false;
     b->managed = LEAT_INVALID;
     b->size = size;
     b->data = data;

@@ -5,12 +5,15 @@
  * reference (see 3). 2. A tensor header never changes while its count is above one. 3. A memory
  * plan keeps a reference of its own to the buffers that it hands out again each step;
  *    such a buffer has cached = true, and that reference does not count as an owner.
+ * 4. The bytes of strings are usually blocks of malloc, one for each string. Those of a fixed
+ *    buffer are in the buffer itself, behind the elements (leat_strings_new).
  */
 #ifndef LEAT_CORE_BUFFER_H
 #define LEAT_CORE_BUFFER_H
 
 #include <leat/tensor.h>
 #include <stdatomic.h>
+#include <string.h>
 #include "core/object.h"
 
 enum { LEAT_ALIGN = 64 }; /* bytes: a cache line, and the widest vector */
@@ -39,6 +42,7 @@ static inline leat_allocator *leat_cpu_allocator(void)
 typedef struct leat_buffer {
     atomic_int refs;
     bool cached; /* one of refs is a memory plan's: see rule 3 */
+    bool fixed;  /* never written to again, even by a sole owner: see rule 4 */
     /* STRING, RESOURCE or VARIANT if elements must be released with the buffer; else 0. */
     leat_dtype managed;
     size_t size; /* usable bytes at data */
@@ -60,9 +64,15 @@ leat_buffer *leat_buffer_wrap(void *data, size_t size, void (*free_fn)(void *dat
                               void *arg);
 void leat_buffer_ref(leat_buffer *b);
 void leat_buffer_unref(leat_buffer *b); /* of NULL does nothing */
-static inline bool leat_buffer_sole(const leat_buffer *b)
+/* True if there is one owner. */
+static inline bool leat_buffer_unshared(const leat_buffer *b)
 {
     return atomic_load_explicit(&b->refs, memory_order_acquire) == 1 + b->cached;
+}
+/* True if the one owner may write to it. */
+static inline bool leat_buffer_sole(const leat_buffer *b)
+{
+    return leat_buffer_unshared(b) && !b->fixed;
 }
 
 struct leat_tensor {
@@ -89,6 +99,28 @@ leat_status leat_tensor_alloc(leat_allocator *a, leat_dtype t, const leat_shape 
                               leat_tensor **out) LEAT_MUST_CHECK;
 /* A string scalar; the error says how many bytes there was no memory for. */
 leat_status leat_tensor_of_string(const char *data, size_t size, leat_tensor **out) LEAT_MUST_CHECK;
+/* The same, in a fixed buffer if the string is short: copying it costs less than malloc. */
+leat_status leat_tensor_of_bytes(const void *data, size_t size, leat_tensor **out) LEAT_MUST_CHECK;
+enum { LEAT_SHORT_STRING = 16 * 1024 };
+/* A tensor of empty strings in one fixed buffer, with room for `bytes` bytes of strings, each with
+ * its NUL, which the caller writes by leat_strings_put before anybody else sees the tensor. */
+leat_status leat_strings_new(const leat_shape *shape, size_t bytes, leat_tensor **out,
+                             char **bytes_out) LEAT_MUST_CHECK;
+/* Makes s the string of these bytes, which are copied to `at`. Gives where the next one goes. */
+static inline char *leat_strings_put(leat_string *s, char *at, const void *data, size_t size)
+{
+    if (!size)
+        return at;
+    memcpy(at, data, size);
+    at[size] = '\0';
+    *s = (leat_string){at, size};
+    return at + size + 1;
+}
+/* Bytes that leat_strings_put needs for a string. */
+static inline size_t leat_strings_room(size_t size)
+{
+    return size ? size + 1 : 0;
+}
 /* True if there are no references to the elements but the caller's n. */
 static inline bool leat_tensor_held_by(const leat_tensor *t, int n)
 {
@@ -99,6 +131,12 @@ static inline bool leat_tensor_held_by(const leat_tensor *t, int n)
 static inline bool leat_tensor_sole(const leat_tensor *t)
 {
     return leat_tensor_held_by(t, 1);
+}
+/* True if the holder of this one reference is the only one, whether it may write or not. */
+static inline bool leat_tensor_unshared(const leat_tensor *t)
+{
+    return atomic_load_explicit(&t->refs, memory_order_acquire) == 1 &&
+           (!t->buffer || leat_buffer_unshared(t->buffer));
 }
 /* The memory that the elements are in; NULL: the host's, or there are none. */
 static inline leat_allocator *leat_tensor_memory(const leat_tensor *t)

@@ -44,6 +44,16 @@ leat_status leat_tensor_of_string(const char *data, size_t size, leat_tensor **o
     return NULL;
 }
 
+leat_status leat_tensor_of_bytes(const void *data, size_t size, leat_tensor **out)
+{
+    char *at = NULL;
+    if (size > LEAT_SHORT_STRING)
+        return leat_tensor_of_string(data, size, out);
+    LEAT_TRY(leat_strings_new(&(leat_shape){0}, leat_strings_room(size), out, &at));
+    leat_strings_put((*out)->data, at, data, size);
+    return NULL;
+}
+
 leat_tensor *leat_scalar_string(const char *data, size_t size)
 {
     leat_tensor *x = NULL;

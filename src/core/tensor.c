@@ -122,6 +122,28 @@ leat_status leat_tensor_alloc(leat_allocator *a, leat_dtype t, const leat_shape 
     return NULL;
 }
 
+leat_status leat_strings_new(const leat_shape *shape, size_t bytes, leat_tensor **out,
+                             char **bytes_out)
+{
+    const int64_t count = measure(LEAT_STRING, shape);
+    if (count < 0)
+        return refuse(LEAT_STRING, shape);
+    leat_buffer *b = NULL;
+    if (count > 0) {
+        const size_t elements = (size_t)count * sizeof(leat_string);
+        if (bytes <= SIZE_MAX - elements)
+            b = leat_buffer_try(NULL, LEAT_UINT8, elements + bytes);
+        LEAT_REQUIRE(b, RESOURCE_EXHAUSTED,
+                     "OOM when allocating tensor with shape%s and type string, of %zu bytes",
+                     leat_shape_show(shape).s, bytes);
+        b->fixed = true;
+        memset(b->data, 0, elements);
+        *bytes_out = (char *)b->data + elements;
+    }
+    *out = header_new(b, b ? b->data : NULL, LEAT_STRING, count, shape);
+    return NULL;
+}
+
 leat_status leat_tensor_new(leat_dtype t, leat_shape shape, leat_tensor **tensor_out)
 {
     leat_tensor *x;

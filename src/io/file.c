@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -119,6 +120,17 @@ leat_status leat_file_read_at(leat_file *f, void *bytes, size_t n, int64_t offse
         offset += got;
     }
     return NULL;
+}
+
+size_t leat_file_read_cached(leat_file *f, void *bytes, size_t n, int64_t offset)
+{
+#ifdef RWF_NOWAIT
+    const struct iovec to = {bytes, n < AT_ONCE ? n : AT_ONCE};
+    const ssize_t got = preadv2(f->fd, &to, 1, offset, RWF_NOWAIT);
+    return got > 0 ? (size_t)got : 0;
+#else
+    return 0;
+#endif
 }
 
 leat_status leat_file_read(const char *path, char **bytes, size_t *n)

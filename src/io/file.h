@@ -29,6 +29,9 @@ int64_t leat_file_measure(const leat_file *f);
 const char *leat_file_path(const leat_file *f);
 /* Reads n bytes at offset; DATA_LOSS if there are fewer. */
 leat_status leat_file_read_at(leat_file *f, void *bytes, size_t n, int64_t offset) LEAT_MUST_CHECK;
+/* Reads as many of n bytes at offset as the system has in its cache, without waiting for a disk.
+ * Gives their number: 0 also where the system cannot tell, at the end, and after errors. */
+size_t leat_file_read_cached(leat_file *f, void *bytes, size_t n, int64_t offset);
 
 /* ---- Writing ---- */
 typedef struct leat_new_file leat_new_file;

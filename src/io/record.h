@@ -10,8 +10,8 @@ leat_status leat_record_writer_create(const char *path, leat_record_form form,
 const char *leat_record_writer_path(const leat_record_writer *w);
 /* Reads from memory, which is borrowed, instead of a file; for tests. */
 leat_record_reader *leat_record_reader_over(const void *bytes, size_t n, leat_record_form form);
-/* Whether leat_record_next gives a record without reading the file: it is in memory. */
-bool leat_record_ready(const leat_record_reader *r);
+/* Whether leat_record_next gives a record without waiting for the file: it is in memory. */
+bool leat_record_ready(leat_record_reader *r);
 const char *leat_record_path(const leat_record_reader *r); /* NULL if it reads from memory */
 /* Where the next record begins in the uncompressed data. */
 uint64_t leat_record_offset(const leat_record_reader *r);

@@ -141,10 +141,11 @@ static int64_t in_window(const leat_record_reader *r, const unsigned char **at)
     return length <= n - HEADER - FOOTER ? (int64_t)length : -1;
 }
 
-bool leat_record_ready(const leat_record_reader *r)
+bool leat_record_ready(leat_record_reader *r)
 {
     const unsigned char *at;
-    return in_window(r, &at) >= 0;
+    return in_window(r, &at) >= 0 ||
+           (!r->failed && leat_stream_extend(r->stream) && in_window(r, &at) >= 0);
 }
 
 static bool crc_fits(const unsigned char *p, size_t n)

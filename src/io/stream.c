@@ -274,6 +274,21 @@ size_t leat_stream_window(const leat_stream *s, const unsigned char **bytes_out)
     return (size_t)(s->end - s->p);
 }
 
+bool leat_stream_extend(leat_stream *s)
+{
+    const size_t left = (size_t)(s->end - s->p);
+    if (s->inflates || !s->file || s->at >= s->size || left == BUFFER)
+        return false;
+    const int64_t room = (int64_t)(BUFFER - left), more = s->size - s->at;
+    memmove(s->buffer, s->p, left);
+    s->p = s->buffer;
+    const size_t n = leat_file_read_cached(s->file, s->buffer + left,
+                                           (size_t)(more < room ? more : room), s->at);
+    s->end = s->p + left + n;
+    s->at += (int64_t)n;
+    return n > 0;
+}
+
 void leat_stream_advance(leat_stream *s, size_t n)
 {
     s->p += n;

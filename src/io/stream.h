@@ -39,6 +39,9 @@ leat_status leat_stream_peek(leat_stream *s, const unsigned char **bytes_out,
                              size_t *n_out) LEAT_MUST_CHECK;
 /* The same without reading the file: as many bytes as are in memory, maybe none. */
 size_t leat_stream_window(const leat_stream *s, const unsigned char **bytes_out);
+/* Makes the window larger by bytes that need not be waited for: the system has them in its cache.
+ * False: there are none, or no room for them. What the window was before is not valid any more. */
+bool leat_stream_extend(leat_stream *s);
 /* Goes n bytes on, which are in the window. */
 void leat_stream_advance(leat_stream *s, size_t n);
 /* Before anything was read but by leat_stream_peek: from now on the stream is of this form. */

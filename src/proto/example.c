@@ -1,6 +1,8 @@
 /* example.c -- see example.h. All reading stays within the span that is read. */
 #include "proto/example.h"
 
+#include "core/buffer.h"
+
 #include <string.h>
 
 enum { VARINT = 0, FIXED64 = 1, DELIMITED = 2, FIXED32 = 5 };
@@ -243,6 +245,28 @@ leat_status leat_feature_copy(leat_dtype kind, leat_span list, void *to)
            : kind == LEAT_FLOAT ? copy_floats(list, to)
            : kind == LEAT_INT64 ? copy_ints(list, to)
                                 : NULL;
+}
+
+size_t leat_feature_room(leat_span list, size_t *longest)
+{
+    size_t room = 0;
+    for (leat_span bytes; list.p < list.end;) {
+        if (!expect(&list, TAG(1, DELIMITED)) || !get_bytes(&list, &bytes))
+            break;
+        const size_t n = leat_span_size(bytes);
+        room += leat_strings_room(n);
+        *longest = n > *longest ? n : *longest;
+    }
+    return room;
+}
+
+void leat_feature_put(leat_span list, leat_string *to, char *at)
+{
+    for (leat_span bytes; list.p < list.end; to++) {
+        if (!expect(&list, TAG(1, DELIMITED)) || !get_bytes(&list, &bytes))
+            break;
+        at = leat_strings_put(to, at, bytes.p, leat_span_size(bytes));
+    }
 }
 
 bool leat_feature_next(leat_span *rest, leat_span *feature, bool *bad)

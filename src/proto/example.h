@@ -42,6 +42,11 @@ int64_t leat_feature_count(leat_dtype kind, leat_span list);
 /* Writes all values, as many as leat_feature_count gives, to `to`, whose strings must be valid.
  * INVALID_ARGUMENT: a number is malformed. RESOURCE_EXHAUSTED: no memory for a string. */
 leat_status leat_feature_copy(leat_dtype kind, leat_span list, void *to) LEAT_MUST_CHECK;
+/* For a list of strings that leat_feature_count has found good. room: bytes of all strings, each
+ * that is not empty with a NUL; *longest_out grows to the size of the longest. put: makes the
+ * strings at `to`, which are empty, those of the list, with their bytes at `at`. */
+size_t leat_feature_room(leat_span list, size_t *longest_out);
+void leat_feature_put(leat_span list, leat_string *to, char *at);
 /* The next feature of a FeatureList, which *rest_out begins after. False: there is none, or, if
  * *bad_out, the bytes are no FeatureList. */
 bool leat_feature_next(leat_span *rest, leat_span *feature_out, bool *bad_out);

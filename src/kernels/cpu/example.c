@@ -7,7 +7,11 @@
 /* The values of a feature of which the output is placed by the second pass. */
 typedef struct cell {
     leat_span list;
-    int64_t n, at; /* values, and the index of the first among those of all messages */
+    int64_t n, at;    /* values, and the index of the first among those of all messages */
+    size_t room;      /* bytes that dense strings need, */
+    char *bytes;      /* and where they go; NULL: each string has memory of its own */
+    size_t longest;   /* of dense strings */
+    bool use_default; /* of a dense feature */
 } cell;
 
 typedef struct parse {
@@ -20,7 +24,7 @@ typedef struct parse {
     leat_wanted wanted;
     int n_sparse, n_dense, n_ragged;
     int first_default;    /* input of the first dense feature's default; 0: features have theirs */
-    bool two_passes;      /* not all features are dense */
+    bool two_passes;      /* not all features are placed by the first pass */
     leat_tensor **out;    /* of each feature: its values */
     cell *cells;          /* of each message, of each feature; NULL unless two_passes */
     pthread_mutex_t lock; /* guards the following fields */
@@ -32,6 +36,18 @@ static const char *name_of(const parse *p, int64_t m)
 {
     const char *name = p->names ? p->names[m].data : "<unknown>";
     return name ? name : "";
+}
+
+/* Dense numbers are copied by the first pass. The others have to be measured before; strings also
+ * if they are dense, since those of all messages are put into one block of memory. */
+static bool in_first_pass(const leat_feature *f)
+{
+    return f->role == LEAT_FEATURE_DENSE && f->dtype != LEAT_STRING;
+}
+
+static bool dense_strings(const leat_feature *f)
+{
+    return f->role == LEAT_FEATURE_DENSE && f->dtype == LEAT_STRING;
 }
 
 /* ---- Errors ---- */
@@ -82,7 +98,7 @@ static leat_status wrong_type(const parse *p, const leat_feature *f, int64_t m, 
                          want, is);
 }
 
-/* ---- The first pass: finds values, and copies those of dense features ---- */
+/* ---- The first pass: finds values, and copies dense numbers ---- */
 
 static leat_status copy(const parse *p, const leat_feature *f, int64_t m, leat_span list, void *to)
 {
@@ -105,12 +121,16 @@ static leat_status use(const parse *p, int i, int64_t m, leat_span value)
     const int64_t n = good ? leat_feature_count(kind, list) : -1;
     if (n < 0)
         return FEATURE_ERROR(p, f, m, "Can't parse serialized Example.");
-    if (f->role == LEAT_FEATURE_DENSE)
-        return n == f->stride ? copy(p, f, m, list, leat_element_at(p->out[i], m * f->stride))
-                              : wrong_count(p, f, m, n);
+    if (f->role == LEAT_FEATURE_DENSE && n != f->stride)
+        return wrong_count(p, f, m, n);
+    if (in_first_pass(f))
+        return copy(p, f, m, list, leat_element_at(p->out[i], m * f->stride));
     if (f->role == LEAT_FEATURE_VARIABLE && (f->stride ? n % f->stride : n) != 0)
         return wrong_count(p, f, m, n);
-    p->cells[m * p->wanted.n + i] = (cell){.list = list, .n = n};
+    cell *c = &p->cells[m * p->wanted.n + i];
+    *c = (cell){.list = list, .n = n};
+    if (dense_strings(f))
+        c->room = leat_feature_room(list, &c->longest);
     return NULL;
 }
 
@@ -128,6 +148,16 @@ static leat_status use_default(const parse *p, int i, int64_t m)
     const leat_tensor *missing = default_of(p, f);
     if (missing->count == 0)
         return required(p, f, m);
+    if (dense_strings(f)) {
+        cell *c = &p->cells[m * p->wanted.n + i];
+        *c = (cell){.n = missing->count, .use_default = true};
+        for (int64_t j = 0; j < missing->count; j++) {
+            const size_t size = AT(leat_string, missing)[j].size;
+            c->room += leat_strings_room(size);
+            c->longest = size > c->longest ? size : c->longest;
+        }
+        return NULL;
+    }
     return leat_elements_copy(f->dtype, leat_element_at(p->out[i], m * f->stride), missing->data,
                               missing->count);
 }
@@ -201,6 +231,24 @@ static void first_pass(void *arg, int64_t begin, int64_t end)
 
 /* ---- The second pass: copies values whose place is known now ---- */
 
+static leat_status place(const parse *p, const leat_feature *f, int64_t m, const cell *c, void *to)
+{
+    if (!c->use_default && !c->bytes)
+        return copy(p, f, m, c->list, to);
+    if (!c->use_default) {
+        leat_feature_put(c->list, to, c->bytes);
+        return NULL;
+    }
+    const leat_tensor *missing = default_of(p, f);
+    if (!c->bytes)
+        return leat_elements_copy(LEAT_STRING, to, missing->data, missing->count);
+    char *at = c->bytes;
+    for (int64_t j = 0; j < missing->count; j++)
+        at = leat_strings_put((leat_string *)to + j, at, AT(leat_string, missing)[j].data,
+                              AT(leat_string, missing)[j].size);
+    return NULL;
+}
+
 static void second_pass(void *arg, int64_t begin, int64_t end)
 {
     parse *p = arg;
@@ -208,9 +256,9 @@ static void second_pass(void *arg, int64_t begin, int64_t end)
         for (int i = 0; i < p->wanted.n; i++) {
             const leat_feature *f = &p->wanted.v[i];
             const cell *c = &p->cells[m * p->wanted.n + i];
-            if (f->role == LEAT_FEATURE_DENSE || !c->n)
+            if (in_first_pass(f) || !c->n)
                 continue;
-            leat_status s = copy(p, f, m, c->list, leat_element_at(p->out[i], c->at));
+            leat_status s = place(p, f, m, c, leat_element_at(p->out[i], c->at));
             if (s) {
                 failed(p, m, s);
                 return;
@@ -335,17 +383,54 @@ static leat_status make_ragged(parse *p, int i)
     return NULL;
 }
 
+static leat_status dense_shape(const parse *p, const leat_feature *f, leat_shape *out)
+{
+    *out = f->shape;
+    LEAT_REQUIRE(p->single || out->rank < LEAT_MAX_RANK, INVALID_ARGUMENT,
+                 "dense_shapes[%d] has too many dimensions", f->index);
+    if (!p->single) {
+        memmove(out->dim + 1, out->dim, sizeof(*out->dim) * (size_t)out->rank++);
+        out->dim[0] = p->messages;
+    }
+    return NULL;
+}
+
 static leat_status make_dense(parse *p, int i)
 {
     const leat_feature *f = &p->wanted.v[i];
-    leat_shape s = f->shape;
-    LEAT_REQUIRE(p->single || s.rank < LEAT_MAX_RANK, INVALID_ARGUMENT,
-                 "dense_shapes[%d] has too many dimensions", f->index);
-    if (!p->single) {
-        memmove(s.dim + 1, s.dim, sizeof(*s.dim) * (size_t)s.rank++);
-        s.dim[0] = p->messages;
-    }
+    leat_shape s;
+    LEAT_TRY(dense_shape(p, f, &s));
     return output(p, 3 * p->n_sparse + f->index, f->dtype, &s, &p->out[i]);
+}
+
+/* Short strings are in one block of memory with the output's elements. */
+static leat_status make_strings(parse *p, int i)
+{
+    const leat_feature *f = &p->wanted.v[i];
+    const int out = 3 * p->n_sparse + f->index;
+    size_t room = 0, longest = 0;
+    leat_shape s;
+    char *bytes = NULL;
+    for (int64_t m = 0; m < p->messages; m++) {
+        cell *c = &p->cells[m * p->wanted.n + i];
+        c->at = m * f->stride;
+        room += c->room;
+        longest = c->longest > longest ? c->longest : longest;
+    }
+    if (longest > LEAT_SHORT_STRING)
+        return make_dense(p, i);
+    LEAT_TRY(dense_shape(p, f, &s));
+    LEAT_TRY(leat_strings_new(&s, room, &p->out[i], &bytes));
+    if (p->k)
+        leat_kernel_set(p->k, out, p->out[i]);
+    else
+        p->outputs[out] = p->out[i];
+    for (int64_t m = 0; m < p->messages && bytes; m++) {
+        cell *c = &p->cells[m * p->wanted.n + i];
+        c->bytes = bytes;
+        bytes += c->room;
+    }
+    return NULL;
 }
 
 static leat_status run_passes(parse *p)
@@ -355,7 +440,7 @@ static leat_status run_passes(parse *p)
         bytes += (double)p->serialized[m].size;
     const double cost = 100 + 0.2 * bytes / (double)(p->messages ? p->messages : 1);
     for (int i = 0; i < p->wanted.n; i++)
-        if (p->wanted.v[i].role == LEAT_FEATURE_DENSE)
+        if (in_first_pass(&p->wanted.v[i]))
             LEAT_TRY(make_dense(p, i));
     for_messages(p, cost, first_pass);
     if (p->k)
@@ -370,6 +455,8 @@ static leat_status run_passes(parse *p)
             LEAT_TRY(make_variable(p, i));
         else if (role == LEAT_FEATURE_RAGGED)
             LEAT_TRY(make_ragged(p, i));
+        else if (dense_strings(&p->wanted.v[i]))
+            LEAT_TRY(make_strings(p, i));
     }
     if (p->two_passes)
         for_messages(p, cost, second_pass);
@@ -381,7 +468,7 @@ static leat_status parse_all(parse *p)
 {
     int64_t cells;
     for (int i = 0; i < p->wanted.n; i++)
-        p->two_passes |= p->wanted.v[i].role != LEAT_FEATURE_DENSE;
+        p->two_passes |= !in_first_pass(&p->wanted.v[i]);
     LEAT_REQUIRE(leat_mul_ok(p->messages, p->wanted.n, &cells), RESOURCE_EXHAUSTED,
                  "Too many features");
     leat_status s = p->two_passes ? leat_try_array(cells, &p->cells) : NULL;

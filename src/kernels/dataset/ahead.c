@@ -389,6 +389,27 @@ static void run_gathered(leat_ahead *a)
         drop(a);
 }
 
+static void chunk_job(void *arg)
+{
+    chunk *c = arg;
+    c->started = leat_now_ns();
+    run_chunk(c);
+}
+
+/* With the lock held, which is released meanwhile: another thread calls the function for what was
+ * gathered, and this one goes on pulling: the input's memory is in the cache of its processor. */
+static void hand_over(leat_ahead *a)
+{
+    chunk *c = take_chunk(a);
+    leat_pull *w = take_waiter(a);
+    hold(a);
+    pthread_mutex_unlock(&a->lock);
+    leat_pool_submit(a->in->pool, chunk_job, c);
+    if (w)
+        leat_pull_resume_later(w);
+    pthread_mutex_lock(&a->lock);
+}
+
 /* Goes on with the job that pulls; `pulled` says that a pull has just ended. */
 static void work(leat_ahead *a, bool pulled)
 {
@@ -399,6 +420,14 @@ static void work(leat_ahead *a, bool pulled)
             settle(a);
         const bool more = wanted(a);
         a->job = more;
+        if (more && complete(a) && a->callers + 1 < a->o.limit) {
+            if (held)
+                drop(a);
+            held = false;
+            hand_over(a);
+            pulled = false;
+            continue;
+        }
         if (!more || complete(a) || (!a->gathered && must_wake(a))) {
             if (held)
                 drop(a);
@@ -427,7 +456,14 @@ static void work_job(void *arg)
 
 static void pulled(leat_pull *p)
 {
-    work(p->done_arg, true);
+    leat_ahead *a = p->done_arg;
+    if (!leat_pull_may_block()) {
+        work(a, true);
+        return;
+    }
+    pthread_mutex_lock(&a->lock);
+    settle(a);
+    leave(a, wanted(a)); /* A thread of the pool goes on. */
 }
 
 /* ---- The stage ---- */

@@ -67,16 +67,23 @@ static leat_status batch_make(leat_kernel *k, leat_dataset *d)
 
 /* ---- Batches ---- */
 
-/* A tensor of the batch: n elements of this shape, which the caller writes. */
-static leat_status new_batch(int64_t n, leat_dtype t, const leat_shape *element, leat_tensor **out)
+/* The shape of n elements of this shape. */
+static leat_status batch_shape(int64_t n, const leat_shape *element, leat_shape *out)
 {
     LEAT_REQUIRE(element->rank < LEAT_MAX_RANK, INVALID_ARGUMENT,
                  "A batch of tensors of rank %d would have more than %d dimensions", element->rank,
                  LEAT_MAX_RANK);
-    leat_shape s = *element;
-    memmove(s.dim + 1, s.dim, (size_t)s.rank * sizeof(*s.dim));
-    s.dim[0] = n;
-    s.rank++;
+    out->rank = element->rank + 1;
+    memcpy(out->dim + 1, element->dim, (size_t)element->rank * sizeof(*element->dim));
+    out->dim[0] = n;
+    return NULL;
+}
+
+/* A tensor of the batch: n elements of this shape, which the caller writes. */
+static leat_status new_batch(int64_t n, leat_dtype t, const leat_shape *element, leat_tensor **out)
+{
+    leat_shape s;
+    LEAT_TRY(batch_shape(n, element, &s));
     return leat_tensor_alloc(NULL, t, &s, out);
 }
 
@@ -96,10 +103,43 @@ static leat_status put_row(leat_tensor *t, int64_t i, leat_tensor *x)
     return NULL;
 }
 
+/* Whether no string of component c is long; *bytes is the room that all of them need. */
+static bool short_strings(const leat_elements *l, int c, size_t *bytes)
+{
+    *bytes = 0;
+    for (int64_t i = 0; i < l->n; i++) {
+        const leat_tensor *x = l->v[i].v[c];
+        for (int64_t j = 0; j < x->count; j++) {
+            const size_t size = AT(leat_string, x)[j].size;
+            if (size > LEAT_SHORT_STRING)
+                return false;
+            *bytes += leat_strings_room(size);
+        }
+    }
+    return true;
+}
+
+/* A batch of short strings is one block of memory. */
+static leat_status batch_strings(const leat_elements *l, int c, size_t bytes, leat_tensor **out)
+{
+    leat_shape s;
+    char *at = NULL;
+    LEAT_TRY(batch_shape(l->n, &l->v[0].v[c]->shape, &s));
+    LEAT_TRY(leat_strings_new(&s, bytes, out, &at));
+    leat_string *to = (*out)->data;
+    for (int64_t i = 0; i < l->n; i++) {
+        const leat_tensor *x = l->v[i].v[c];
+        for (int64_t j = 0; j < x->count; j++)
+            at = leat_strings_put(to++, at, AT(leat_string, x)[j].data, AT(leat_string, x)[j].size);
+    }
+    return NULL;
+}
+
 static leat_status batch_component(const leat_elements *l, int c, leat_tensor **out)
 {
     const leat_tensor *first = l->v[0].v[c];
     leat_tensor *t;
+    size_t bytes;
     for (int64_t i = 1; i < l->n; i++) {
         LEAT_REQUIRE(leat_shape_equal(&first->shape, &l->v[i].v[c]->shape), INVALID_ARGUMENT,
                      "Cannot batch tensors with different shapes in component %d. First element "
@@ -110,6 +150,8 @@ static leat_status batch_component(const leat_elements *l, int c, leat_tensor **
                      "Cannot batch tensors with different types in component %d: %s and %s", c,
                      leat_dtype_name(first->dtype), leat_dtype_name(l->v[i].v[c]->dtype));
     }
+    if (first->dtype == LEAT_STRING && short_strings(l, c, &bytes))
+        return batch_strings(l, c, bytes, out);
     LEAT_TRY(new_batch(l->n, first->dtype, &first->shape, &t));
     leat_status s = NULL;
     for (int64_t i = 0; i < l->n && !s; i++)

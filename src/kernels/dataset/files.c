@@ -142,7 +142,7 @@ static leat_status next_in_file(reader *x, leat_tensor **out, bool *more)
         n = text.n;
     }
     if (!s && *more && out)
-        s = leat_tensor_of_string(bytes, n, out);
+        s = leat_tensor_of_bytes(bytes, n, out);
     leat_strbuf_release(&text);
     return s;
 }
@@ -172,18 +172,21 @@ static leat_status find_next(reader *x, leat_tensor **out)
     return NULL;
 }
 
-/* Whether the next element is in memory, so that nothing has to be read from the file. */
-static bool in_memory(const reader *x)
+static bool in_window(const reader *x)
 {
     const files *d = (const files *)x->base.d;
     const unsigned char *bytes;
-    if (x->records)
-        return leat_record_ready(x->records);
-    if (!x->stream)
-        return false;
     const size_t n = leat_stream_window(x->stream, &bytes);
     return d->form == LINES ? memchr(bytes, '\n', n) != NULL
                             : x->ahead.n + n >= (size_t)(d->record + d->footer);
+}
+
+/* Whether the next element is in memory, so that nothing has to be waited for. */
+static bool in_memory(reader *x)
+{
+    if (x->records)
+        return leat_record_ready(x->records);
+    return x->stream && (in_window(x) || (leat_stream_extend(x->stream) && in_window(x)));
 }
 
 static leat_next files_next(leat_iterator *it, leat_pull *p)

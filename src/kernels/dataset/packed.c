@@ -36,7 +36,7 @@ static size_t payload(const leat_tensor *t)
 {
     const size_t many = MOST_BYTES + 1;
     if (t->dtype == LEAT_RESOURCE || t->dtype == LEAT_VARIANT || leat_tensor_memory(t) ||
-        !leat_tensor_sole(t) || leat_tensor_bytes(t) > MOST_BYTES)
+        !leat_tensor_unshared(t) || leat_tensor_bytes(t) > MOST_BYTES)
         return many;
     if (t->dtype != LEAT_STRING)
         return leat_tensor_bytes(t);
@@ -135,13 +135,16 @@ leat_packed *leat_element_pack(leat_element *e, leat_packed *spare)
 
 /* ---- Unpacking ---- */
 
-static leat_status get_strings(const char *from, leat_tensor *t)
+static leat_status get_strings(const char *from, size_t bytes, const leat_shape *s,
+                               leat_tensor **out)
 {
     const size_t *sizes = (const size_t *)from;
-    from += 8 * (size_t)t->count;
-    for (int64_t i = 0; i < t->count; i++) {
-        LEAT_REQUIRE(leat_string_set(AT(leat_string, t) + i, from, sizes[i]), RESOURCE_EXHAUSTED,
-                     "OOM when copying a string of %zu bytes", sizes[i]);
+    const int64_t n = leat_shape_count(s);
+    char *at = NULL;
+    LEAT_TRY(leat_strings_new(s, bytes + (size_t)n, out, &at));
+    from += 8 * (size_t)n;
+    for (int64_t i = 0; i < n; i++) {
+        at = leat_strings_put(AT(leat_string, *out) + i, at, from, sizes[i]);
         from += sizes[i];
     }
     return NULL;
@@ -155,17 +158,12 @@ static leat_status get_copy(const entry *x, leat_tensor **out)
     s.rank = x->rank;
     memcpy(s.dim, from, 8 * (size_t)x->rank);
     from += 8 * (size_t)x->rank;
+    if (x->dtype == LEAT_STRING)
+        return get_strings(from, x->bytes, &s, out);
     LEAT_TRY(leat_tensor_alloc(NULL, (leat_dtype)x->dtype, &s, &t));
-    leat_status bad = NULL;
-    if (t->dtype == LEAT_STRING)
-        bad = get_strings(from, t);
-    else
-        memcpy(t->data, from, x->bytes);
-    if (bad)
-        leat_tensor_unref(t);
-    else
-        *out = t;
-    return bad;
+    memcpy(t->data, from, x->bytes);
+    *out = t;
+    return NULL;
 }
 
 static const entry *after(const entry *x)

@@ -10,6 +10,11 @@
 
 static __thread bool may_block; /* This thread was made for jobs that may block. */
 
+bool leat_pull_may_block(void)
+{
+    return may_block;
+}
+
 /* ---- Errors ---- */
 
 leat_status leat_data_error(const leat_iterator *it, leat_status s)
