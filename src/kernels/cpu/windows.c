@@ -41,6 +41,9 @@ static leat_status place(leat_windows *w, int d, bool same)
                  "Computed output size would be negative: %" PRId64 " [input_size: %" PRId64
                  ", effective_filter_size: %" PRId64 ", stride: %" PRId64 "]",
                  w->out[d], in, size, stride);
+    LEAT_REQUIRE(same || in >= size, INVALID_ARGUMENT,
+                 "Negative dimension size caused by subtracting %" PRId64 " from %" PRId64, size,
+                 in);
     return NULL;
 }
 

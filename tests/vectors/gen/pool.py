@@ -1,6 +1,7 @@
 """What convolutional nets need besides convolutions: pooling, local response normalisation, batch
 normalisation, dilation. TensorFlow's CPU kernels take only channels-last data."""
 
+import numpy as np
 import tensorflow as tf
 
 from gen.array import text
@@ -239,6 +240,73 @@ def global_norm(f):
                 f.case('%s_%d' % (name_of(t), scale), op + 'Grad', backward, 8)
 
 
+def dilation(f):
+    for t in dtypes('Dilation2D'):
+        for shape, filters, stride, rate in [
+                ((2, 5, 6, 3), (3, 2), 1, 1), ((1, 7, 5, 2), (2, 3), 2, 2),
+                ((1, 4, 4, 70), (2, 2), 1, 1), ((1, 1, 1, 2), (2, 2), 1, 2)][:4 if t == FLOAT else 2]:
+            for p in FORMATS:
+                if shape[1] == 1 and p == 'VALID':
+                    continue
+
+                def build(b):
+                    # Halves that are multiples of 1/8 have exact sums.
+                    x = b.feed(b.data(shape, tf.int32, 0, 40) / (8. if t.is_floating else 1), t)
+                    w = b.feed(b.data(filters + shape[3:], tf.int32, 0, 20) /
+                               (8. if t.is_floating else 1), t)
+                    return raw.Dilation2D(input=x, filter=w, strides=[1, stride, stride, 1],
+                                          rates=[1, rate, rate, 1], padding=p)
+                f.case('%s/%s_%s_%d_%d' % (name_of(t), text(shape), text(filters), stride, rate) +
+                       p.lower(), 'Dilation2D', build, grad=t == FLOAT)
+    f.case('bad/depth', 'Dilation2D', lambda b: raw.Dilation2D(
+        input=b.rand((1, 3, 3, 2), FLOAT, static='nothing'),
+        filter=b.rand((2, 2, 3), FLOAT, static='nothing'), strides=[1] * 4, rates=[1] * 4,
+        padding='SAME'), error='input and filter must have the same depth: 2 vs 3')
+
+
+def fractional(f):
+    for op in ('FractionalMaxPool', 'FractionalAvgPool'):
+        for t in dtypes(op):
+            for pseudo in (False, True):
+                for overlapping in (False, True):
+                    f.case('%s_%d_%d' % (name_of(t), pseudo, overlapping), op,
+                           lambda b: getattr(raw, op)(
+                               value=b.rand((2, 11, 17, 3), t, static='nothing'),
+                               pooling_ratio=[1.0, 1.44, 1.73, 1.0], pseudo_random=pseudo,
+                               overlapping=overlapping, deterministic=True, seed=4, seed2=7),
+                           scaled(2, t))
+        f.case('bad/seed', op, lambda b: getattr(raw, op)(
+            value=b.rand((1, 4, 4, 1), FLOAT, static='nothing'), pooling_ratio=[1., 2., 2., 1.],
+            seed=3), error='Both seed and seed2 should be 0 if deterministic is false.')
+    for overlapping in (False, True):
+        def windows(b):
+            return (b.index([0, 2, 3, 5], tf.int64), b.index([0, 1, 4], tf.int64))
+
+        def max_grad(b):
+            rows, columns = windows(b)
+            return raw.FractionalMaxPoolGrad(
+                orig_input=b.feed(x(b), FLOAT), orig_output=b.feed(pooled(x(b)), FLOAT),
+                out_backprop=b.rand((1, 3, 2, 2), FLOAT), row_pooling_sequence=rows,
+                col_pooling_sequence=columns, overlapping=overlapping)
+
+        def x(b):
+            return np.random.RandomState(b.seed).uniform(-1, 1, (1, 5, 4, 2)).astype('f')
+
+        def pooled(v):
+            rows, columns, o = [0, 2, 3, 5], [0, 1, 4], int(overlapping)
+            return np.array([[[v[0, r:r2 + o, c:c2 + o].max((0, 1)) for c, c2 in zip(
+                columns, columns[1:])] for r, r2 in zip(rows, rows[1:])]])
+
+        def avg_grad(b):
+            rows, columns = windows(b)
+            return raw.FractionalAvgPoolGrad(
+                orig_input_tensor_shape=b.index([1, 5, 4, 2], tf.int64),
+                out_backprop=b.rand((1, 3, 2, 2), FLOAT), row_pooling_sequence=rows,
+                col_pooling_sequence=columns, overlapping=overlapping)
+        f.case('float_%d' % overlapping, 'FractionalMaxPoolGrad', max_grad, 2)
+        f.case('float_%d' % overlapping, 'FractionalAvgPoolGrad', avg_grad, 2)
+
+
 def make(f):
     max_pool(f)
     max_grads(f)
@@ -248,3 +316,5 @@ def make(f):
     lrn(f)
     batch_norm(f)
     global_norm(f)
+    dilation(f)
+    fractional(f)
