@@ -344,8 +344,9 @@ leat_status leat_graph_from_proto(leat_graph *g, const Leat__GraphDef *p, const 
                      "GraphDef min consumer version %d above current version %d: it wants a newer "
                      "reader",
                      p->versions->min_consumer, OUR_VERSION);
-    if (p->versions && p->versions->producer > 0 && p->versions->producer < g->producer)
-        g->producer = p->versions->producer;
+    const int producer = p->versions ? p->versions->producer : 0; /* 0: before versions were kept */
+    if (producer >= 0 && producer < g->producer)
+        g->producer = producer;
     int functions = g->n_functions;
     if (p->library)
         LEAT_TRY(leat_functions_import(g, p->library));
