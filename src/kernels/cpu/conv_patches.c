@@ -66,12 +66,13 @@
         const leat_conv *c = p->c;                                                                 \
         const int64_t length = c->window[2] * p->channels, in_row = c->in[2] * p->depth;           \
         const int64_t image = c->in[0] * c->in[1] * in_row;                                        \
+        const int64_t first0 = line / c->window[1], first1 = line % c->window[1];                  \
         int64_t o2 = row % c->out[2], rest = row / c->out[2];                                      \
         int64_t o1 = rest % c->out[1], o0 = rest / c->out[1] % c->out[0];                          \
         const T *x = (const T *)p->x + rest / c->out[1] / c->out[0] * image;                       \
         for (int64_t r = 0; r < rows; r++, to += ld) {                                             \
             const int64_t left = o2 * c->stride[2] - c->before[2];                                 \
-            int64_t w0 = line / c->window[1], w1 = line % c->window[1], from = off;                \
+            int64_t w0 = first0, w1 = first1, from = off;                                          \
             for (int64_t done = 0, n; done < cols; done += n, from = 0) {                          \
                 const int64_t i0 = o0 * c->stride[0] - c->before[0] + w0 * c->rate[0];             \
                 const int64_t i1 = o1 * c->stride[1] - c->before[1] + w1 * c->rate[1];             \

@@ -51,6 +51,8 @@ enum {
     GEMM_NEAR_BYTES = 144 << 10,
     /* An A of at most this size stays in L2 completely: then k is split less. */
     GEMM_SMALL_BYTES = 320 << 10,
+    /* Bytes of a column of a block of an A that is made and transposed. */
+    MADE_DEPTH = 512,
 };
 #define NS_PER_FLOP 0.01 /* estimated, for one core */
 
