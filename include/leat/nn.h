@@ -25,6 +25,25 @@
 #define leat_bias_add_grad(dy, ...) LEAT_OP1("BiasAddGrad", dy, ##__VA_ARGS__)
 /* x*w + b, x is (batch, in), w is (in, out), b is (out) */
 #define leat_xw_plus_b(x, w, b) leat_bias_add(leat_matmul(x, w), b)
+/* Convolution of images x (batch, height, width, in) with a filter (height, width, in, out), with a
+ * step of `rows` and `columns` between windows; padding is "SAME" or "VALID". Images of another
+ * layout, EXPLICIT padding and dilations: LEAT_OP2("Conv2D", ...). */
+#define leat_conv2d(x, filter, rows, columns, padding_, ...)                                       \
+    LEAT_OP2("Conv2D", x, filter,                                                                  \
+             leat_attr_ints("strides", (const int64_t[]){1, rows, columns, 1}, 4),                 \
+             leat_attr_string("padding", padding_), ##__VA_ARGS__)
+/* Each channel is convolved with filters of its own: the filter is (height, width, in, multiplier),
+ * the result has in * multiplier channels. */
+#define leat_depthwise_conv2d(x, filter, rows, columns, padding_, ...)                             \
+    LEAT_OP2("DepthwiseConv2dNative", x, filter,                                                   \
+             leat_attr_ints("strides", (const int64_t[]){1, rows, columns, 1}, 4),                 \
+             leat_attr_string("padding", padding_), ##__VA_ARGS__)
+/* The transposed convolution: what leat_conv2d with this filter makes of images of shape `sizes`,
+ * an int32 vector, is y; the result has that shape. */
+#define leat_conv2d_transpose(y, filter, sizes, rows, columns, padding_, ...)                      \
+    LEAT_OP3("Conv2DBackpropInput", sizes, filter, y,                                              \
+             leat_attr_ints("strides", (const int64_t[]){1, rows, columns, 1}, 4),                 \
+             leat_attr_string("padding", padding_), ##__VA_ARGS__)
 /* The loss of each example (batch); output 1 is its gradient by logits (batch, classes). */
 #define leat_softmax_cross_entropy(logits, labels, ...)                                            \
     LEAT_OP2("SoftmaxCrossEntropyWithLogits", logits, labels, ##__VA_ARGS__)
@@ -51,6 +70,29 @@ typedef struct leat_dense_options {
     leat_dense_at(LEAT_AT, x, units, LEAT_OPTIONS(leat_dense_options, __VA_ARGS__))
 LEAT_API leat_out leat_dense_at(leat_loc at, leat_out x, int64_t units,
                                 const leat_dense_options *o);
+typedef struct leat_conv2d_options {
+    leat_given given;       /* set by the macro */
+    const char *name;       /* of the scope; not set: "conv2d", made unique */
+    const char *activation; /* an op of one input, "Relu"; not set: none */
+    bool no_bias;
+    bool same;            /* SAME padding; not set: VALID */
+    int64_t strides[2];   /* of rows and columns; default 1, 1 */
+    int64_t dilations[2]; /* of rows and columns; default 1, 1 */
+    bool channels_first;  /* x is (batch, in, height, width) */
+    /* Defaults: for the kernel the scope's initializer or Glorot, for the bias zeros. */
+    leat_initializer kernel_initializer, bias_initializer;
+    leat_regularizer kernel_regularizer;
+    leat_reuse reuse; /* only with a name */
+    bool not_trainable;
+} leat_conv2d_options;
+/* Convolution of images x (batch, height, width, in) with a kernel of (height, width, in, filters),
+ * plus a bias: the result is (batch, height, width, filters). The variables are "conv2d/kernel" and
+ * "conv2d/bias". */
+#define leat_conv2d_layer(x, filters, height, width, ...)                                          \
+    leat_conv2d_layer_at(LEAT_AT, x, filters, height, width,                                       \
+                         LEAT_GIVEN_OPTIONS(leat_conv2d_options, __VA_ARGS__))
+LEAT_API leat_out leat_conv2d_layer_at(leat_loc at, leat_out x, int64_t filters, int64_t height,
+                                       int64_t width, const leat_conv2d_options *o);
 typedef struct leat_embedding_options {
     /* True if each part has consecutive rows, as in the parts that leat_variable_parts gives. */
     bool in_blocks;

@@ -15,10 +15,10 @@
 #include "guarded_device.h"
 #include "vector_replay.h"
 
-static const char *const families[] = {"array",  "index",       "cwise",    "reduce", "math",
-                                       "nn",     "state",       "training", "random", "flow",
-                                       "string", "complex",     "extra",    "more",   "summary",
-                                       "input",  "image_codec", "image",    "pool",   "static"};
+static const char *const families[] = {
+    "array",    "index",  "cwise",       "reduce", "math",    "nn",    "state",
+    "training", "random", "flow",        "string", "complex", "extra", "more",
+    "summary",  "input",  "image_codec", "image",  "conv",    "pool",  "static"};
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
 /* Names and in how many cases they came up. */

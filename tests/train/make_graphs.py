@@ -138,6 +138,12 @@ def dense():
     tf.layers.dense(y, 3, name='out', use_bias=False)
 
 
+def conv():
+    x = tf.placeholder(tf.float32, [None, 24, 24, 3], name='x')
+    y = tf.layers.conv2d(x, 8, [5, 3], strides=2, padding='same', activation=tf.nn.relu)
+    tf.layers.conv2d(y, 4, 3, name='out', use_bias=False)
+
+
 def setter():
     return tf.train.replica_device_setter(
         cluster={'ps': ['a:1', 'b:1'], 'worker': ['c:1', 'd:1']},
@@ -216,5 +222,5 @@ def runners_meta():
 
 runners_meta()
 for m in (scaffold, saver, saver_slices, saver_sharded, sync, sync_rows, adam, sgd_no_step, others, scopes, partitioned, devices, averages,
-          sparse, dense):
+          sparse, dense, conv):
     model(m)

@@ -51,6 +51,8 @@ enum {
     GEMM_NEAR_BYTES = 144 << 10,
     /* An A of at most this size stays in L2 completely: then k is split less. */
     GEMM_SMALL_BYTES = 320 << 10,
+    /* Bytes of a column of a block of an A that is made and transposed. */
+    MADE_DEPTH = 512,
 };
 #define NS_PER_FLOP 0.01 /* estimated, for one core */
 
@@ -190,4 +192,20 @@ void leat_gemm_transpose_f32(float *to, int64_t ld_to, const float *from, int64_
                              int64_t rows, int64_t cols)
 {
     transpose_f32(to, ld_to, from, ld_from, rows, cols);
+}
+
+bool leat_gemm_made(leat_dtype t, leat_pool *pool, leat_gemm_op ta, int64_t m, int64_t n, int64_t k,
+                    const leat_gemm_source *a, const void *b, int64_t ldb, void *c, int64_t ldc,
+                    const leat_gemm_epilogue *e)
+{
+    const leat_gemm_epilogue none = {0};
+    if (m <= 0 || n <= 0)
+        return true;
+    if (k <= 0) { /* A has no elements to be made, and those of C are zeros */
+        leat_gemm(t, pool, LEAT_GEMM_N, LEAT_GEMM_N, m, n, 0, b, 0, b, ldb, c, ldc, e);
+        return true;
+    }
+    return t == LEAT_DOUBLE
+               ? multiply_made_f64(pool, ta, m, n, k, a, b, ldb, c, ldc, e ? e : &none)
+               : multiply_made_f32(pool, ta, m, n, k, a, b, ldb, c, ldc, e ? e : &none);
 }

@@ -40,6 +40,19 @@ void leat_gemm_f32(leat_pool *pool, leat_gemm_op ta, leat_gemm_op tb, int64_t m,
 void leat_gemm_f64(leat_pool *pool, leat_gemm_op ta, leat_gemm_op tb, int64_t m, int64_t n,
                    int64_t k, const double *a, int64_t lda, const double *b, int64_t ldb, double *c,
                    int64_t ldc, const leat_gemm_epilogue *e);
+/* A left matrix whose elements are made when they are needed, such as the patches of images. */
+typedef struct leat_gemm_source {
+    /* Writes rows [row, row + rows) and columns [col, col + cols) of the stored matrix A to `to`,
+     * an array of C's type whose rows are ld apart. Called from any thread. */
+    void (*read)(const void *arg, int64_t row, int64_t rows, int64_t col, int64_t cols, void *to,
+                 int64_t ld);
+    const void *arg;
+} leat_gemm_source;
+/* C = op(A) B with such an A, for float and double. False if memory for a part of A could not be
+ * had: C holds anything then. */
+bool leat_gemm_made(leat_dtype t, leat_pool *pool, leat_gemm_op ta, int64_t m, int64_t n, int64_t k,
+                    const leat_gemm_source *a, const void *b, int64_t ldb, void *c, int64_t ldc,
+                    const leat_gemm_epilogue *e);
 /* For all types that MatMul takes: the two above; int32 and int64 (which wrap), complex64,
  * complex128, half and bfloat16 (summed in float) by plain loops. False for other types: nothing is
  * done. */
