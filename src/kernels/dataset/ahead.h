@@ -2,7 +2,8 @@
  * each element if it has one, and keeps a bounded number of results in the order of the input.
  *
  * 1. One job of the pool pulls at a time. It gathers a chunk of elements, one if calls take long,
- *    and then calls the function for each of them in turn, while another job goes on pulling.
+ *    hands it to a job that calls the function for each of them in turn, and goes on pulling. When
+ *    as many chunks as the limit allows would be under way, it calls the function itself.
  * 2. Jobs and calls hold a reference to the stage and count as busy in its iteration. The iterator
  *    that has the stage may be freed before they have ended: the last of them frees the stage.
  * 3. A thread that resumes the waiting pull does so last, after it has dropped its reference.
