@@ -61,41 +61,80 @@ leat_status records_write(const char *path, leat_record_form form, const leat_te
     return s;
 }
 
-/* ---- MNIST ---- */
+/* ---- Data sets ---- */
+
+/* The path of a file in dir, or else in data_dir if it can be written to, or in the cache of the
+ * data set `name`. */
+static char *path_of(const char *file, const char *name, const char *dir, const char *data_dir)
+{
+    char path[4096], *cache = NULL;
+    if (!dir)
+        dir = data_dir && access(data_dir, W_OK) == 0 ? data_dir
+                                                      : (cache = leat_data_cache_dir(name));
+    snprintf(path, sizeof(path), "%s/%s.tfrecords", dir ? dir : ".", file);
+    free(cache);
+    return strdup(path);
+}
+
+/* Writes the images and labels, whose references it takes, unless s is an error. */
+static leat_status write_set(leat_status s, const char *path, leat_tensor *images,
+                             leat_tensor *labels)
+{
+    if (s)
+        return s;
+    printf("writing %s\n", path);
+    s = records_write(path, LEAT_RECORD_PLAIN, images, labels);
+    leat_tensor_unref(images);
+    leat_tensor_unref(labels);
+    return s;
+}
+
+static leat_status give(leat_status s, char *path, char **path_out)
+{
+    *path_out = path;
+    if (s)
+        free(path);
+    return s;
+}
 
 leat_status records_of_mnist(const leat_mnist *data, leat_mnist_set set, const char *dir,
                              const char *data_dir, char **path_out)
 {
-    char path[4096], *cache = NULL;
+    char file[64];
     leat_tensor *images, *labels;
-    if (!dir)
-        dir = data_dir && access(data_dir, W_OK) == 0 ? data_dir
-                                                      : (cache = leat_data_cache_dir("mnist"));
-    snprintf(path, sizeof(path), "%s/%s_%s.tfrecords", dir ? dir : ".",
-             leat_mnist_is_drawn(data) ? "digits" : "mnist",
-             set == LEAT_MNIST_TEST ? "test" : "train");
     leat_status s = NULL;
+    snprintf(file, sizeof(file), "%s_%s", leat_mnist_is_drawn(data) ? "digits" : "mnist",
+             set == LEAT_MNIST_TEST ? "test" : "train");
+    char *path = path_of(file, "mnist", dir, data_dir);
     if (access(path, F_OK) != 0) {
         s = leat_mnist_bytes(data, set, &images, &labels);
-        if (!s) {
-            printf("writing %s\n", path);
-            s = records_write(path, LEAT_RECORD_PLAIN, images, labels);
-            leat_tensor_unref(images);
-            leat_tensor_unref(labels);
-        }
+        s = write_set(s, path, images, labels);
     }
-    free(cache);
-    if (!s)
-        *path_out = strdup(path);
-    return s;
+    return give(s, path, path_out);
+}
+
+leat_status records_of_cifar10(const leat_cifar10 *data, const char *dir, const char *data_dir,
+                               char **path_out)
+{
+    leat_tensor *images, *labels;
+    leat_status s = NULL;
+    char *path = path_of(leat_cifar10_is_drawn(data) ? "shapes_train" : "cifar10_train", "cifar10",
+                         dir, data_dir);
+    if (access(path, F_OK) != 0) {
+        s = leat_cifar10_rows(data, LEAT_CIFAR10_TRAIN, 0,
+                              leat_cifar10_count(data, LEAT_CIFAR10_TRAIN), &images, &labels);
+        s = write_set(s, path, images, labels);
+    }
+    return give(s, path, path_out);
 }
 
 void records_parse(leat_graph *body, void *arg, const leat_out *in, leat_out *out)
 {
+    const leat_shape *shape = arg;
     const leat_feature_spec features[] = {{"image_raw", LEAT_STRING, leat_shape(), NULL},
                                           {"label", LEAT_INT64, leat_shape(), NULL}};
     leat_out x[2];
     leat_parse_single_example(in[0], features, 2, x);
-    out[0] = leat_reshape_to(leat_decode_raw(x[0], LEAT_UINT8), leat_shape(784));
+    out[0] = leat_reshape_to(leat_decode_raw(x[0], LEAT_UINT8), *shape);
     out[1] = x[1];
 }

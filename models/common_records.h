@@ -13,8 +13,11 @@ leat_status records_write(const char *path, leat_record_form form, const leat_te
  * or else the cache of data sets. Free with free(). */
 leat_status records_of_mnist(const leat_mnist *data, leat_mnist_set set, const char *dir,
                              const char *data_dir, char **path_out) LEAT_MUST_CHECK;
-/* Nodes that parse an Example: image (784), uint8, and label, an int64 scalar; a body for
- * leat_map_dataset. */
+/* The same for the training set of CIFAR-10. */
+leat_status records_of_cifar10(const leat_cifar10 *data, const char *dir, const char *data_dir,
+                               char **path_out) LEAT_MUST_CHECK;
+/* Nodes that parse an Example: image, uint8 of the leat_shape that arg points to, and label, an
+ * int64 scalar; a body for leat_map_dataset. */
 void records_parse(leat_graph *body, void *arg, const leat_out *in, leat_out *out);
 
 #endif

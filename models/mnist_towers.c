@@ -53,7 +53,8 @@ typedef struct model {
 static void input(leat_graph *body, void *path, const leat_out *in, leat_out *out)
 {
     leat_out d = leat_record_dataset(leat_string_const(body, path), "");
-    d = leat_map_dataset(d, records_parse, NULL, 2, .parallel_calls = -1);
+    leat_shape shape = leat_shape(784);
+    d = leat_map_dataset(d, records_parse, &shape, 2, .parallel_calls = -1);
     d = leat_shuffle_dataset(d, SHUFFLED, .seed = f.seed);
     d = leat_batch_dataset(leat_repeat_dataset(d, -1), f.batch_size, .drop_remainder = true);
     out[0] = leat_prefetch_dataset(d, 2 * num_devices);

@@ -223,6 +223,7 @@ LEAT_API leat_status leat_cifar10_open(const char *data_dir,
                                        leat_cifar10 **cifar10_out) LEAT_MUST_CHECK;
 LEAT_API void leat_cifar10_close(leat_cifar10 *c); /* of NULL does nothing */
 LEAT_API const char *leat_cifar10_source(const leat_cifar10 *c); /* as leat_mnist_source */
+LEAT_API bool leat_cifar10_is_drawn(const leat_cifar10 *c);      /* as leat_mnist_is_drawn */
 LEAT_API int64_t leat_cifar10_count(const leat_cifar10 *c, leat_cifar10_set set);
 LEAT_API const char *leat_cifar10_class(int label); /* "airplane" ...; NULL if there is none */
 /* Images [begin, end) in the order of the files: uint8 (n, 32, 32, 3) of red, green and blue, and

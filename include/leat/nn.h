@@ -54,6 +54,22 @@
 /* The k largest elements of each row; output 1 has their indices (int32). k is an int32 scalar. */
 #define leat_top_k(x, k, ...) LEAT_OP2("TopKV2", x, k, ##__VA_ARGS__)
 
+/* The largest element, or the mean, of windows of height by width pixels of images x (batch, height,
+ * width, channels), with a step of `rows` and `columns`; padding is "SAME" or "VALID". */
+#define leat_max_pool(x, height, width, rows, columns, padding_, ...)                              \
+    LEAT_OP1("MaxPool", x, LEAT_POOL_ATTRS(height, width, rows, columns, padding_), ##__VA_ARGS__)
+#define leat_avg_pool(x, height, width, rows, columns, padding_, ...)                              \
+    LEAT_OP1("AvgPool", x, LEAT_POOL_ATTRS(height, width, rows, columns, padding_), ##__VA_ARGS__)
+#define LEAT_POOL_ATTRS(height, width, rows, columns, padding_)                                    \
+    leat_attr_ints("ksize", (const int64_t[]){1, height, width, 1}, 4),                            \
+        leat_attr_ints("strides", (const int64_t[]){1, rows, columns, 1}, 4),                      \
+        leat_attr_string("padding", padding_)
+/* x / (bias + alpha * s)^beta, where s is the sum of the squares of the channels that are at most
+ * `radius` away. */
+#define leat_lrn(x, radius, bias_, alpha_, beta_, ...)                                             \
+    LEAT_OP1("LRN", x, leat_attr_int("depth_radius", radius), leat_attr_float("bias", bias_),      \
+             leat_attr_float("alpha", alpha_), leat_attr_float("beta", beta_), ##__VA_ARGS__)
+
 /* ---- Layers. Their variables are named by a variable scope: "dense/kernel", "dense/bias". ---- */
 typedef struct leat_dense_options {
     const char *name;       /* of the scope; not set: "dense", made unique */

@@ -34,6 +34,7 @@ struct leat_cifar10 {
     leat_object object;
     image_set sets[2];
     char *source;
+    bool drawn;
 };
 
 static const char *const classes[CLASSES] = {"airplane", "automobile", "bird",  "cat",  "deer",
@@ -192,6 +193,7 @@ static leat_status load(leat_cifar10 *c, const char *data_dir)
 {
     char *dir, *why;
     LEAT_TRY(leat_data_find(&cifar10, data_dir, &dir, &why));
+    c->drawn = !dir;
     leat_status s = dir ? read_sets(c, dir) : draw_sets(c, why);
     free(dir);
     free(why);
@@ -223,6 +225,11 @@ void leat_cifar10_close(leat_cifar10 *c)
 const char *leat_cifar10_source(const leat_cifar10 *c)
 {
     return LEAT_USABLE(CIFAR10, c) ? c->source : "";
+}
+
+bool leat_cifar10_is_drawn(const leat_cifar10 *c)
+{
+    return LEAT_USABLE(CIFAR10, c) && c->drawn;
 }
 
 int64_t leat_cifar10_count(const leat_cifar10 *c, leat_cifar10_set set)

@@ -199,7 +199,33 @@ static void images(void)
     end();
 }
 
+#define CIFAR10                                                                                    \
+    "cifar10_towers --train_dir log --records_dir . --batch_size 4 --num_devices 2 "               \
+    "--log_frequency 1 "
+
+static void cifar10(void)
+{
+    begin();
+    model(0, "step 2, loss = ", CIFAR10 "--max_steps 3");
+    CHECK(strstr(output, "writing ./shapes_train.tfrecords") != NULL);
+    CHECK(strstr(output, "examples/sec; ") != NULL);
+    CHECK_INT(newest_step(), 3);
+    /* The next run goes on from the checkpoint. */
+    model(0, "step 3, loss = ", CIFAR10 "--max_steps 4 --summary_steps 1");
+    CHECK(strstr(output, "step 2,") == NULL && strstr(output, "writing") == NULL);
+    CHECK_INT(newest_step(), 4);
+    model(0, "(step 4)", "cifar10_eval --checkpoint_dir log --num_examples 200 --eval_dir eval");
+    CHECK(strstr(output, "precision @ 1 = 0.") != NULL);
+    model(1, "none: no checkpoint", "cifar10_eval --checkpoint_dir none");
+    model(2, "--checkpoint_dir is required", "cifar10_eval");
+    model(2, "--num_devices: at most 64", "cifar10_towers --num_devices 65");
+    model(1, "", CIFAR10 "--max_steps 50 --learning_rate 1e30 --train_dir bad");
+    CHECK(strstr(output, "NaN") != NULL);
+    end();
+}
+
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"converts", converts}, {"trains", trains}, {"images", images});
+    return RUN(argc, argv, {"converts", converts}, {"trains", trains}, {"images", images},
+               {"cifar10", cifar10});
 }

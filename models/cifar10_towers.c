@@ -1,0 +1,256 @@
+/* cifar10_towers.c -- the net of TensorFlow's CIFAR-10 tutorial, trained by towers: every device
+ * has a replica of the net and a batch of its own; variables live on /cpu:0, where the towers'
+ * gradients are averaged and applied once. Images are distorted by a dataset in the graph. With
+ * --train_dir there are checkpoints, from which the next run goes on, and summaries; cifar10_eval
+ * tests them. */
+#include <leat/leat.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "common_cifar10.h"
+#include "common_flags.h"
+#include "common_progress.h"
+#include "common_records.h"
+
+enum { MOST_DEVICES = 64, SHUFFLED = 20000 };
+
+static const char *data_dir, *train_dir, *records_dir;
+static int64_t max_steps = 1000000, batch_size = 128, num_devices = 1, threads, seed = 1;
+static int64_t log_frequency = 10, save_steps = 1000, summary_steps = 100;
+static double learning_rate = 0.1, decay_factor = 0.1, epochs_per_decay = 350;
+static double average_decay = 0.9999;
+static bool log_placement;
+
+static const flag flags[] = {
+    {"data_dir", FLAG_STRING, &data_dir, 0, "where CIFAR-10's files are"},
+    {"train_dir", FLAG_STRING, &train_dir, 0,
+     "for checkpoints and summaries; none: nothing is written"},
+    {"records_dir", FLAG_STRING, &records_dir, 0,
+     "of CIFAR-10 as TFRecords, written if missing; default: data_dir, or the cache"},
+    {"max_steps", FLAG_INT, &max_steps, 0, "steps to train for"},
+    {"batch_size", FLAG_INT, &batch_size, 1, "images in a step of a tower"},
+    {"num_devices", FLAG_INT, &num_devices, 1, "towers, each on a CPU device of its own"},
+    {"num_gpus", FLAG_INT, &num_devices, 1, "the same, as other programs call it"},
+    {"learning_rate", FLAG_FLOAT, &learning_rate, 0, "at the beginning"},
+    {"learning_rate_decay_factor", FLAG_FLOAT, &decay_factor, 0, "what the rate is multiplied by"},
+    {"num_epochs_per_decay", FLAG_FLOAT, &epochs_per_decay, 0, "epochs after which it is"},
+    {"moving_average_decay", FLAG_FLOAT, &average_decay, 0, "of the averages of variables"},
+    {"log_frequency", FLAG_INT, &log_frequency, 1, "steps between lines"},
+    {"save_steps", FLAG_INT, &save_steps, 1, "steps between checkpoints"},
+    {"summary_steps", FLAG_INT, &summary_steps, 1, "steps between summaries"},
+    {"threads", FLAG_INT, &threads, 0, "that a kernel may use on a device; 0: all its cores"},
+    {"seed", FLAG_INT, &seed, 0, "of weights, shuffling and distortions"},
+    {"log_device_placement", FLAG_BOOL, &log_placement, 0, "print the device of each node"},
+    {0},
+};
+
+typedef struct model {
+    leat_graph *g;
+    leat_out loss; /* of the last tower */
+    leat_out rate;
+    leat_out train, step; /* step: the global step after the training */
+} model;
+
+/* ---- Input: records, parsed, shuffled, distorted and batched by nodes ---- */
+
+static void distort(leat_graph *body, void *arg, const leat_out *in, leat_out *out)
+{
+    out[0] = cifar10_distorted(in[0]);
+    out[1] = in[1];
+}
+
+static void input(leat_graph *body, void *path, const leat_out *in, leat_out *out)
+{
+    leat_out d = leat_record_dataset(leat_string_const(body, path), "");
+    leat_shape shape = leat_shape(32, 32, 3);
+    d = leat_shuffle_dataset(d, SHUFFLED, .seed = seed);
+    d = leat_map_dataset(leat_repeat_dataset(d, -1), records_parse, &shape, 2,
+                         .parallel_calls = -1);
+    d = leat_map_dataset(d, distort, NULL, 2, .parallel_calls = -1);
+    d = leat_batch_dataset(d, batch_size, .drop_remainder = true);
+    out[0] = leat_prefetch_dataset(d, 2 * num_devices);
+}
+
+/* ---- The model ---- */
+
+/* Summaries of the losses and of their moving averages, which are kept beside each step. */
+static leat_out averaged_losses(leat_graph *g, leat_out total, leat_out *parts, int n)
+{
+    leat_moving_average *ema = leat_moving_average_new(.decay = 0.9, .name = "avg");
+    leat_out all[CIFAR10_MOST_VARS + 1] = {total}, update = {0};
+    int count = 1;
+    for (int i = 0; i < n && count <= CIFAR10_MOST_VARS; i++)
+        all[count++] = parts[i];
+    leat_with_device(g, "/cpu:0") update = leat_moving_average_apply(ema, all, count);
+    for (int i = 0; i < count; i++) {
+        char name[256];
+        snprintf(name, sizeof(name), "%s_raw", leat_node_name(all[i].node));
+        leat_scalar_summary(name, all[i]);
+        leat_scalar_summary(leat_node_name(all[i].node), leat_moving_average_of(ema, all[i]));
+    }
+    leat_moving_average_free(ema);
+    return update;
+}
+
+/* The loss of the tower, and the averages that are updated with it. */
+static leat_out tower(leat_graph *g, leat_out iterator, leat_out *averaged)
+{
+    leat_out batch[2], *parts;
+    int n;
+    leat_with_device(g, "/cpu:0") leat_iterator_next(iterator, batch, 2);
+    leat_out loss = cifar10_loss(g, cifar10_logits(g, batch[0]), batch[1], &parts, &n);
+    if (!averaged->node) /* as in TensorFlow's program, whose summaries are of one tower */
+        *averaged = averaged_losses(g, loss, parts, n);
+    free(parts);
+    return loss;
+}
+
+static void build_towers(model *m, leat_out iterator, leat_optimizer *opt, leat_var_grad **grads,
+                         int *n_vars, leat_out *averaged)
+{
+    for (int i = 0; i < num_devices; i++) {
+        char device[32], name[32];
+        snprintf(device, sizeof(device), "/cpu:%d", i);
+        snprintf(name, sizeof(name), "tower_%d", i);
+        leat_with_device(m->g, device) leat_with_name(m->g, name)
+        {
+            m->loss = tower(m->g, iterator, averaged);
+            grads[i] = leat_compute_gradients(opt, m->loss, n_vars);
+        }
+    }
+}
+
+static leat_out train_op(model *m, leat_optimizer *opt, leat_var_grad **towers, int n_vars,
+                         leat_out step, leat_out averaged_losses_op)
+{
+    leat_graph *g = m->g;
+    leat_moving_average *ema = leat_moving_average_new(.decay = average_decay, .num_updates = step);
+    leat_var_grad *grads = leat_average_gradients(towers, (int)num_devices, n_vars);
+    leat_out applied = leat_apply_gradients(opt, grads, n_vars, .global_step = step),
+             averaged = {0}, all = {0};
+    int n;
+    leat_out *vars = leat_trainable_variables(g, &n);
+    leat_with_control(g, applied) averaged = leat_moving_average_apply(ema, vars, n);
+    leat_with_control(g, averaged, averaged_losses_op) all = leat_no_op(g);
+    for (int i = 0; i < n; i++)
+        leat_histogram_summary(leat_node_name(vars[i].node), vars[i]);
+    free(vars);
+    free(grads);
+    leat_moving_average_free(ema);
+    return all;
+}
+
+static model build(int64_t n_train, char *records)
+{
+    leat_graph *g = leat_graph_new();
+    leat_graph_set_seed(g, seed);
+    model m = {.g = g};
+    leat_var_grad *towers[MOST_DEVICES] = {0};
+    int n_vars = 0;
+    leat_out averaged = {0};
+    leat_device_enter(g, "/cpu:0");
+    leat_out step = leat_global_step(g);
+    const double steps_of_epoch = (double)n_train / (double)(batch_size * num_devices);
+    m.rate =
+        leat_exponential_decay(step, .learning_rate = learning_rate,
+                               .decay_steps = (double)(int64_t)(steps_of_epoch * epochs_per_decay),
+                               .decay_rate = decay_factor, .staircase = true);
+    leat_scalar_summary("learning_rate", m.rate);
+    leat_optimizer *opt = leat_gradient_descent(.learning_rate_tensor = m.rate);
+    build_towers(&m, leat_one_shot_iterator(g, input, records), opt, towers, &n_vars, &averaged);
+    m.train = train_op(&m, opt, towers, n_vars, step, averaged);
+    m.step = leat_identity(step, leat_after(leat_done(m.train)));
+    leat_device_leave(g);
+    for (int i = 0; i < num_devices; i++)
+        free(towers[i]);
+    leat_optimizer_free(opt);
+    return m;
+}
+
+/* ---- Training ---- */
+
+/* "2026-05-01 12:00:00: step 10, loss = 4.32 (5120.3 examples/sec; 0.025 sec/batch)" */
+static void line(int64_t step, double loss, int64_t steps, double seconds)
+{
+    char now[64];
+    const time_t t = time(NULL);
+    const double images = (double)(steps * batch_size * num_devices);
+    strftime(now, sizeof(now), "%Y-%m-%d %H:%M:%S", localtime(&t));
+    printf("%s: step %lld, loss = %.2f (%.1f examples/sec; %.3f sec/batch)\n", now, (long long)step,
+           loss, images / seconds, seconds / (double)(steps * num_devices));
+}
+
+static leat_status train(leat_monitored *ms, const model *m)
+{
+    int64_t counted = 0;
+    double since = progress_clock();
+    while (!leat_monitored_should_stop(ms)) {
+        leat_tensor *loss = NULL, *step = NULL;
+        LEAT_TRY(leat_monitored_run(ms, LEAT_NO_FEED,
+                                    LEAT_FETCH({m->step, &step}, {m->loss, &loss}),
+                                    LEAT_TARGET(m->train)));
+        const int64_t now = (int64_t)leat_tensor_at(step, 0) - 1;
+        const double value = leat_tensor_at(loss, 0);
+        leat_tensor_unref(step);
+        leat_tensor_unref(loss);
+        counted++;
+        if (now % log_frequency == 0) {
+            line(now, value, counted, progress_clock() - since);
+            counted = 0;
+            since = progress_clock();
+        }
+    }
+    return NULL;
+}
+
+static leat_status run(const model *m)
+{
+    const leat_session_options config = {.cpu_devices = (int)num_devices,
+                                         .intra_op_threads = (int)threads,
+                                         .allow_soft_placement = true,
+                                         .log_device_placement = log_placement};
+    leat_monitored *ms;
+    leat_hook *const hooks[] = {leat_nan_hook(.loss = m->loss), NULL};
+    leat_save_input(m->g); /* A run that is started again reads the rest of its epoch. */
+    LEAT_TRY(leat_graph_status(m->g));
+    LEAT_TRY(leat_monitored_open(m->g, &ms, .is_chief = true, .checkpoint_dir = train_dir,
+                                 .save_checkpoint_steps = save_steps,
+                                 .save_summaries_steps = train_dir ? summary_steps : 0,
+                                 .last_step = max_steps, .config = &config, .hooks = hooks));
+    leat_status s = max_steps > 0 ? train(ms, m) : NULL;
+    return leat_status_first(s, leat_monitored_close(ms));
+}
+
+static leat_status work(void)
+{
+    leat_cifar10 *data;
+    char *records;
+    LEAT_TRY(leat_cifar10_open(data_dir, &data));
+    printf("%s\n", leat_cifar10_source(data));
+    const int64_t n = leat_cifar10_count(data, LEAT_CIFAR10_TRAIN);
+    leat_status s = records_of_cifar10(data, records_dir, data_dir, &records);
+    leat_cifar10_close(data);
+    if (s)
+        return s;
+    model m = build(n, records);
+    s = run(&m);
+    leat_graph_free(m.g);
+    free(records);
+    return s;
+}
+
+int main(int argc, char **argv)
+{
+    setvbuf(stdout, NULL, _IOLBF, 0); /* output appears line by line, also in a pipe */
+    int done = flags_parse(argc, argv, "trains a net on CIFAR-10, one tower a device", flags);
+    if (done >= 0)
+        return done;
+    if (num_devices > MOST_DEVICES) {
+        fprintf(stderr, "cifar10_towers: --num_devices: at most %d\n", MOST_DEVICES);
+        return 2;
+    }
+    LEAT_DIE_ON_ERROR(work());
+    return 0;
+}

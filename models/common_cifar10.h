@@ -1,0 +1,23 @@
+/* common_cifar10.h -- the net of TensorFlow's CIFAR-10 tutorial, which cifar10_towers trains and
+ * cifar10_eval tests, and the images that it takes. */
+#ifndef COMMON_CIFAR10_H
+#define COMMON_CIFAR10_H
+
+#include <leat/leat.h>
+
+enum { CIFAR10_SIDE = 24, CIFAR10_CLASSES = 10, CIFAR10_MOST_VARS = 10 };
+
+/* A part of 24 x 24 of a uint8 image (32, 32, 3), distorted at random, and standardised. */
+leat_out cifar10_distorted(leat_out image);
+/* The middle of each of the images (batch, 32, 32, 3), standardised. */
+leat_out cifar10_middle(leat_out images);
+
+/* Logits (batch, 10) of images (batch, 24, 24, 3). Variables are on /cpu:0; the first call makes
+ * them. The weights' decay is collected in "losses". */
+leat_out cifar10_logits(leat_graph *g, leat_out images);
+/* The mean cross entropy, and the losses that were collected in the current name scope. labels is
+ * (batch) of int64. *parts_out: the n losses of the sum; free with free(). */
+leat_out cifar10_loss(leat_graph *g, leat_out logits, leat_out labels, leat_out **parts_out,
+                      int *n_out);
+
+#endif
