@@ -125,6 +125,7 @@ static leat_status restore(leat_iteration *in, leat_dataset *d, leat_state_reade
 {
     LEAT_TRY(leat_iterator_new(in, d, NULL, 0, &in->root));
     LEAT_TRY(leat_state_get_iterator(r, in, d, NULL, 0, &in->root));
+    LEAT_REQUIRE(in->root, DATA_LOSS, "The saved position is damaged: it has no iterator");
     LEAT_TRY(leat_state_get_bool(r, &in->held));
     if (in->held) {
         LEAT_TRY(leat_state_get_bool(r, &in->pull.end));
