@@ -553,6 +553,8 @@ leat_next leat_ahead_next(leat_ahead *a, leat_pull *p)
         report(a, n, limit, callers);
     if (more)
         submit(a);
+    if (status || end)
+        leat_element_clear(&e); /* A position that was damaged may have both. */
     if (status)
         return leat_pull_fail(p, status);
     return end ? LEAT_NEXT_END : leat_pull_give(p, e);
