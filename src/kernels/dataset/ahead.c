@@ -621,12 +621,17 @@ static leat_status restore_slot(leat_ahead *a, leat_state_reader *r)
 leat_status leat_ahead_restore(leat_ahead *a, leat_dataset *of, const leat_iterator *parent,
                                leat_state_reader *r)
 {
+    const int64_t most = a->o.limit > a->o.grows_to ? a->o.limit : a->o.grows_to;
     int64_t n;
     LEAT_TRY(leat_state_get_within(r, 1, INT64_MAX, &a->o.limit));
+    if (a->o.limit > most)
+        a->o.limit = most;
     LEAT_TRY(leat_state_get_bool(r, &a->ended));
     LEAT_TRY(leat_state_get_within(r, 0, (int64_t)((r->n - r->at) / 9), &n));
     for (int64_t i = 0; i < n; i++)
         LEAT_TRY(restore_slot(a, r));
     LEAT_TRY(leat_state_get_iterator(r, a->in, of, parent, 0, &a->input));
+    LEAT_REQUIRE(a->input || a->ended, DATA_LOSS, "The saved position is damaged: %s has no input",
+                 a->d->name);
     return NULL;
 }

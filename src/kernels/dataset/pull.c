@@ -175,6 +175,15 @@ static bool run(leat_pull *p)
                 return true;
             break;
         case LEAT_NEXT_PULL:
+            if (!p->from) {
+                leat_status s = leat_error(DATA_LOSS,
+                                           "The position that was restored is damaged: "
+                                           "%s has no input",
+                                           p->at->d->name);
+                if (ascend(p, leat_pull_fail(p, s)))
+                    return true;
+                break;
+            }
             p->from->above = p->at;
             p->at = p->from;
             p->why = LEAT_WHY_START;
