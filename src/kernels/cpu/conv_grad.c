@@ -187,7 +187,7 @@ static leat_status by_columns(grad_args *a, leat_tensor *dx)
                       c->out_depth, a->w + (size_t)(g * a->units) * a->size, c->out_depth, t->data,
                       patch, &a->e);
             const int64_t in_lines = c->in[0] * c->in[1], out_lines = c->out[0] * c->out[1];
-            s.first = s.begin / out_lines * in_lines; /* whole images */
+            s.first = s.begin / out_lines * in_lines; /* the first line of an image */
             const int64_t last = ((s.end - 1) / out_lines + 1) * in_lines;
             leat_kernel_for(a->k, last - s.first,
                             0.2 * (double)((s.end - s.begin) * line) / (double)(last - s.first),

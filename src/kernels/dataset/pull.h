@@ -32,8 +32,8 @@ bool leat_pull_start(leat_pull *p, leat_iterator *it);
 void leat_pull_resume(leat_pull *p);
 /* The same on a thread of the pool. */
 void leat_pull_resume_later(leat_pull *p);
-/* Whether this thread was made for what may block. It should not do other work for long: there are
- * as many threads besides it as there are processors. */
+/* Whether this thread was started for jobs that may block. Such a thread should not compute for
+ * long: the pool already has one thread for each processor. */
 bool leat_pull_may_block(void);
 
 static inline leat_next leat_pull_from(leat_pull *p, leat_iterator *it)
