@@ -4,6 +4,17 @@
 
 #include "kernels/cpu/gemm.h"
 
+#ifdef __AVX512F__
+#define HAS_WIDE_VECTORS 1
+#else
+#define HAS_WIDE_VECTORS 0
+#endif
+
+/* Whether products use vectors of 64 bytes, which gives the same bits; see gemm_wide.c. The tests
+ * set leat_gemm_set_wide, for all threads; it does nothing where there are no such vectors. */
+bool leat_gemm_wide(void);
+void leat_gemm_set_wide(bool wide);
+
 /* The arguments of leat_gemm. */
 typedef struct leat_gemm_call {
     leat_gemm_op ta, tb;
