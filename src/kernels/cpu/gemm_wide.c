@@ -7,7 +7,7 @@
  * % faster where it is, 4 to 14 % slower where it is not. Neither the features nor the model of the
  * processor tell reliably which kind it is: models that share a number have one multiplier or two,
  * and a virtual machine may show a model that is not the host's. So the first product measures it,
- * by chains of multiply-adds in registers, which take some microseconds. A wrong answer costs speed
+ * by chains of multiply-adds in registers, for a fifth of a millisecond. A wrong answer costs speed
  * and nothing else, because both sizes give the same bits.
  */
 #include "kernels/cpu/gemm_int.h"
@@ -18,35 +18,48 @@
 #if HAS_WIDE_VECTORS
 #include <x86intrin.h>
 
-enum { CHAINS = 12, STEPS = 200, ROUNDS = 8 };
+enum { STEPS = 200, ROUNDS = 200 };
 
-/* Cycles, or what the processor counts as such, of CHAINS * STEPS multiply-adds of vectors. */
-#define CYCLES(VEC, name, ADD)                                                                     \
-    static __attribute__((noinline)) uint64_t name(void)                                           \
-    {                                                                                              \
-        VEC x[CHAINS];                                                                             \
-        VEC factor = {0};                                                                          \
-        for (int i = 0; i < CHAINS; i++)                                                           \
-            x[i] = factor;                                                                         \
-        __asm__ volatile("" : "+v"(factor));                                                       \
-        const uint64_t begin = __rdtsc();                                                          \
-        for (int n = 0; n < STEPS; n++) {                                                          \
-            _Pragma("GCC unroll 12") for (int i = 0; i < CHAINS; i++)                              \
-            {                                                                                      \
-                x[i] = ADD(factor, factor, x[i]);                                                  \
-                __asm__ volatile("" : "+v"(x[i]));                                                 \
-            }                                                                                      \
-        }                                                                                          \
-        return __rdtsc() - begin;                                                                  \
-    }
-CYCLES(__m256, narrow_cycles, _mm256_fmadd_ps)
-CYCLES(__m512, wide_cycles, _mm512_fmadd_ps)
+/* Twelve chains hide the time that one multiply-add takes. Each is a variable of its own, so that
+ * it is in a register. */
+#define CHAINS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11)
+#define BEGIN(i) __typeof__(factor) x##i = factor;
+#define STEP(i)                                                                                    \
+    x##i = MULTIPLY_ADD(factor, factor, x##i);                                                     \
+    __asm__ volatile("" : "+v"(x##i));
+
+/* What the processor counts as cycles, for STEPS multiply-adds of all chains. */
+#define CYCLES                                                                                     \
+    CHAINS(BEGIN)                                                                                  \
+    const uint64_t begin = __rdtsc();                                                              \
+    for (int n = 0; n < STEPS; n++) {                                                              \
+        CHAINS(STEP)                                                                               \
+    }                                                                                              \
+    return __rdtsc() - begin;
+
+#define MULTIPLY_ADD _mm256_fmadd_ps
+static __attribute__((noinline)) uint64_t narrow_cycles(void)
+{
+    __m256 factor = _mm256_setzero_ps();
+    __asm__ volatile("" : "+v"(factor));
+    CYCLES
+}
+#undef MULTIPLY_ADD
+
+#define MULTIPLY_ADD _mm512_fmadd_ps
+static __attribute__((noinline)) uint64_t wide_cycles(void)
+{
+    __m512 factor = _mm512_setzero_ps();
+    __asm__ volatile("" : "+v"(factor));
+    CYCLES
+}
+#undef MULTIPLY_ADD
 
 static atomic_int wide = -1; /* -1: not measured yet */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* The least of several rounds each: a round may be interrupted, and the first ones with vectors of
- * 64 bytes are slow while the processor powers their units up. */
+ * 64 bytes are slow, on some processors for 20 us and more, until their units have power. */
 static void measure(void)
 {
     uint64_t narrow_least = UINT64_MAX, wide_least = UINT64_MAX;
