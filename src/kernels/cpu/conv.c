@@ -1,6 +1,7 @@
 /* conv.c -- Conv2D, _FusedConv2D and Conv3D: the matrix of patches times the filter (conv.h), group
  * by group. */
-#include "kernels/cpu/conv.h"
+#include "kernels/cpu/conv_minimal.h"
+#include "kernels/cpu/conv_thin.h"
 #include "kernels/cpu/fused_end.h"
 #include "kernels/cpu/move.h"
 
@@ -58,6 +59,11 @@ static leat_status conv(leat_kernel *k)
     const size_t size = leat_dtype_size(y->dtype);
     const int64_t channels = c.in_depth / c.groups, units = c.out_depth / c.groups;
     const char *bias = e.bias;
+    const bool minimal = leat_conv_minimal_fits(&c, y->dtype);
+    if (minimal || leat_conv_thin_fits(&c, y->dtype)) {
+        LEAT_TRY((minimal ? leat_conv_minimal : leat_conv_thin)(k, &c, images, w->data, out, &e));
+        return leat_conv_out_end(k, a, y, out);
+    }
     for (int64_t g = 0; g < c.groups; g++) {
         const leat_conv_patches p = {.c = &c,
                                      .dtype = y->dtype,

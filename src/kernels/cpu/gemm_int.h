@@ -27,7 +27,7 @@ typedef struct leat_gemm_call {
 
 /* Memory for copies of A and B, kept by each thread until it ends: at least size bytes, or NULL;
  * valid until the next call by the same thread. */
-enum { SCRATCH_A, SCRATCH_B, SCRATCH_ROWS, SCRATCHES };
+enum { SCRATCH_A, SCRATCH_B, SCRATCH_ROWS, SCRATCH_TILES, SCRATCHES };
 void *leat_gemm_scratch(int which, size_t size);
 
 /* to[r * ld_to + c] = from[c * ld_from + r] */
