@@ -129,6 +129,7 @@ struct leat_iterator {
     uint64_t path; /* where the iterator is below others: the same for each that takes its place */
     int64_t count; /* elements given */
     bool ended;    /* next is not called any more */
+    bool packs;    /* the iterator may give its element packed (pull.h) */
 };
 
 /* The kernel of a dataset op: makes a dataset of this kind and gives it as output 0. */

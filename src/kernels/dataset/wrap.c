@@ -105,7 +105,7 @@ static leat_next ignore_next(leat_iterator *it, leat_pull *p)
         return LEAT_NEXT_FAILED;
     leat_status_free(p->status);
     p->status = NULL;
-    return leat_pull_from(p, it->input);
+    return leat_pull_through(p, it);
 }
 
 static const leat_dataset_kind ignore_kind = {
@@ -234,7 +234,7 @@ static leat_next counted_next(leat_iterator *it, leat_pull *p)
 {
     const int64_t want = ((const counted *)it->d)->want;
     if (p->why == LEAT_WHY_START)
-        return leat_pull_from(p, it->input);
+        return leat_pull_through(p, it);
     if (want == LEAT_CARDINALITY_INFINITE && p->end)
         return leat_pull_fail(p, leat_error(FAILED_PRECONDITION,
                                             "Input dataset was expected to contain an infinite "
