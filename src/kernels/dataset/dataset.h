@@ -144,6 +144,20 @@ leat_status leat_dataset_give(leat_kernel *k, int i, leat_dataset *d) LEAT_MUST_
         return leat_dataset_run(k, &kind);                                                         \
     }
 
+/* Rows of a table of kernels. HANDLE: the op gives a handle of a resource
+ * (kernels/any/resource_op.h). BOTH: TensorFlow also has the op under the name that it had before.
+ */
+#define LEAT_DATASET_HANDLE(name, fn)                                                              \
+    {                                                                                              \
+        .op = name, .run = fn, .state_size = sizeof(leat_resource_op),                             \
+        .release = leat_resource_op_release                                                        \
+    }
+#define LEAT_DATASET_BOTH(name, fn)                                                                \
+    {.op = name, .run = fn},                                                                       \
+    {                                                                                              \
+        .op = "Experimental" name, .run = fn                                                       \
+    }
+
 /* A dataset over `inputs` datasets, with the types and shapes of input 0; shares them. */
 leat_status leat_dataset_over(const leat_dataset_kind *kind, const char *op, const char *name,
                               leat_dataset *const *inputs, int n,
