@@ -77,8 +77,7 @@ static void unref(leat_ahead *a)
     free_slots(a->first);
     free_slots(a->unused);
     leat_iterator_free(a->input);
-    leat_element_clear(&a->pull.element);
-    leat_status_free(a->pull.status);
+    leat_pull_release(&a->pull);
     leat_stats_unref(a->o.stats);
     leat_dataset_unref(a->d);
     pthread_cond_destroy(&a->idle);

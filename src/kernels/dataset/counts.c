@@ -73,7 +73,7 @@ static leat_next repeat_next(leat_iterator *it, leat_pull *p)
     }
     if (count >= 0 && c->i >= count)
         return LEAT_NEXT_END;
-    return leat_pull_from(p, it->input);
+    return leat_pull_through(p, it);
 }
 
 static const leat_dataset_kind repeat_kind = {
@@ -104,7 +104,7 @@ static leat_next take_next(leat_iterator *it, leat_pull *p)
     if (count >= 0 && c->i >= count)
         return LEAT_NEXT_END;
     c->i++;
-    return leat_pull_from(p, it->input);
+    return leat_pull_through(p, it);
 }
 
 static const leat_dataset_kind take_kind = {
@@ -139,7 +139,7 @@ static leat_next skip_next(leat_iterator *it, leat_pull *p)
             return LEAT_NEXT_ELEMENT;
         c->i++;
     }
-    return leat_pull_from(p, it->input);
+    return leat_pull_through(p, it);
 }
 
 static const leat_dataset_kind skip_kind = {

@@ -78,8 +78,7 @@ static void iteration_free(void *resource)
         leat_callables_unref(x->set);
         free(x);
     }
-    leat_element_clear(&in->pull.element);
-    leat_status_free(in->pull.status);
+    leat_pull_release(&in->pull);
     leat_cancellation_free(in->closing);
     pthread_mutex_destroy(&in->lock);
     free(in);
