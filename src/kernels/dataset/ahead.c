@@ -615,7 +615,8 @@ static leat_status restore_slot(leat_ahead *a, leat_state_reader *r)
         s->status = leat_status_new((leat_code)code, __FILE__, __LINE__, "%s", text);
         free(text);
     }
-    return leat_state_get_element(r, &s->element);
+    return s->end || s->status ? leat_state_get_element(r, &s->element)
+                               : leat_state_get_element_of(r, a->d->n, a->d->types, &s->element);
 }
 
 leat_status leat_ahead_restore(leat_ahead *a, leat_dataset *of, const leat_iterator *parent,

@@ -553,7 +553,7 @@ static leat_status unbatch_restore(leat_iterator *it, leat_state_reader *r)
     if (!inside)
         return NULL;
     LEAT_TRY(leat_state_get_within(r, 0, INT64_MAX, &row));
-    LEAT_TRY(leat_state_get_element(r, &e));
+    LEAT_TRY(leat_state_get_element_of(r, it->d->n, it->d->types, &e));
     leat_status s = take_whole(u, &e);
     leat_element_clear(&e);
     u->row = row;

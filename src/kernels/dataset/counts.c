@@ -249,7 +249,7 @@ static leat_status shard_save(leat_iterator *it, leat_state_writer *w)
 static leat_status shard_restore(leat_iterator *it, leat_state_reader *r)
 {
     LEAT_TRY(leat_state_get_within(r, 0, INT64_MAX, &((shard_iterator *)it)->i));
-    return leat_state_get_element(r, &((shard_iterator *)it)->kept);
+    return leat_state_get_element_or_none(r, it->d->n, it->d->types, &((shard_iterator *)it)->kept);
 }
 
 static const leat_dataset_kind shard_kind = {

@@ -251,7 +251,7 @@ static leat_status restore_slice(shuffler *x, leat_state_reader *r)
     add_slice(x, s);
     for (int64_t at = s.start; at < s.end; at++, x->n++) {
         leat_element e = {0};
-        LEAT_TRY(leat_state_get_element(r, &e));
+        LEAT_TRY(leat_state_get_element_of(r, x->base.d->n, x->base.d->types, &e));
         put(x, at, &e);
     }
     return NULL;
