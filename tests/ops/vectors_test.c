@@ -67,9 +67,26 @@ static bool has_no_order(const vec_case *c)
     return false;
 }
 
+/* True if the case is an error that the host finds in the values of a tensor. GPUs of TensorFlow's
+ * give no error there either. */
+static bool looks_at_values(const vec_case *c)
+{
+    static const char *const cases[] = {
+        "SparseSoftmaxCrossEntropyWithLogits/bad/label",
+        "SparseSoftmaxCrossEntropyWithLogits/bad/negative",
+        "UnsortedSegmentSum/bad/id",
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (strcmp(c->name, cases[i]) == 0)
+            return true;
+    return false;
+}
+
 static bool wanted(const wishes *w, const vec_case *c)
 {
     if (vec_devices && has_no_order(c))
+        return false;
+    if (vec_devices && strncmp(vec_devices, "gpu", 3) == 0 && looks_at_values(c))
         return false;
     for (int i = 0; i < w->n_ops; i++)
         if (strcmp(w->ops[i], c->op) == 0)

@@ -102,8 +102,12 @@ static leat_status equality(leat_kernel *k)
 static leat_status same(leat_kernel *k)
 {
     const leat_shape *a = &leat_kernel_in(k, 0)->shape, *b = &leat_kernel_in(k, 1)->shape;
-    LEAT_REQUIRE(leat_shape_equal(a, b), INVALID_ARGUMENT, "Inputs must have one shape: %s vs. %s",
-                 leat_shape_show(a).s, leat_shape_show(b).s);
+    const leat_node *n = leat_kernel_node(k);
+    LEAT_REQUIRE(
+        leat_shape_equal(a, b), INVALID_ARGUMENT,
+        "Inputs to operation %s of type %s must have the same size and shape.  Input 0: %s "
+        "!= input 1: %s",
+        leat_node_name(n), leat_node_op(n), leat_shape_show(a).s, leat_shape_show(b).s);
     const leat_cl_walk w = {1, {1}, {1}, {1}};
     return combine(k, &w, a);
 }
@@ -136,6 +140,18 @@ static leat_status bias_add(leat_kernel *k)
 static leat_status init_bias(const leat_node *n, void *state)
 {
     return init_as(n, "Add", state);
+}
+
+leat_status leat_cl_add(leat_kernel *k, const void *x, const void *y, void *z, int64_t n)
+{
+    const leat_cl_walk w = {1, {1}, {1}, {1}};
+    leat_cl_launch l = leat_cl_begin(leat_cl_of(k), texts, "", "Add_float");
+    leat_cl_at(&l, x);
+    leat_cl_at(&l, y);
+    leat_cl_at(&l, z);
+    leat_cl_bytes(&l, &w, sizeof w);
+    leat_cl_int(&l, n);
+    return leat_cl_each(&l, n, 1);
 }
 
 #define ROW(name, attr, types, run_, init_)                                                        \

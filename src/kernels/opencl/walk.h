@@ -30,4 +30,8 @@ leat_status leat_cl_move(leat_opencl *d, const leat_cl_walk *w, size_t size, voi
 leat_status leat_cl_fill(leat_opencl *d, void *to, int64_t n, size_t size,
                          const void *value) LEAT_MUST_CHECK;
 
+/* cwise.c: z = x + y, n elements of type float. z may be x or y. */
+leat_status leat_cl_add(leat_kernel *k, const void *x, const void *y, void *z,
+                        int64_t n) LEAT_MUST_CHECK;
+
 #endif
