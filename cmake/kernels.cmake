@@ -26,8 +26,8 @@ if(LEAT_FUZZ)
   set_source_files_properties(src/kernels/cpu/gemm.c PROPERTIES COMPILE_DEFINITIONS LEAT_INSTRUMENTED)
 endif()
 set(kernel_options ${LEAT_KERNEL_OPTIMIZATION} -fno-trapping-math -fno-semantic-interposition -Wno-type-limits)
-# TensorFlow rounds after each multiplication of a pixel and its weight: no fused multiply-add, so that values are equal to the bit.
-file(GLOB image_sources CONFIGURE_DEPENDS src/kernels/cpu/image_*.c)
+# TensorFlow rounds after each multiplication of a pixel and its weight, or of a quantized number and its scale: no fused multiply-add, so that values are equal to the bit.
+file(GLOB image_sources CONFIGURE_DEPENDS src/kernels/cpu/image_*.c src/kernels/cpu/quantize.c)
 set_source_files_properties(${image_sources} PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 list(LENGTH levels level_count)
 set(kernel_targets)

@@ -109,6 +109,29 @@ typedef struct leat_conv2d_options {
                          LEAT_GIVEN_OPTIONS(leat_conv2d_options, __VA_ARGS__))
 LEAT_API leat_out leat_conv2d_layer_at(leat_loc at, leat_out x, int64_t filters, int64_t height,
                                        int64_t width, const leat_conv2d_options *o);
+typedef struct leat_batch_norm_options {
+    leat_given given;    /* set by the macro */
+    const char *name;    /* of the scope; not set: "batch_normalization", made unique */
+    bool training;       /* normalise by the batch, and let the averages follow it */
+    bool channels_first; /* x is (batch, channels, height, width) */
+    double momentum;     /* of the moving averages; default 0.99 */
+    double epsilon;      /* added to the variance; default 0.001 */
+    bool no_center, no_scale;
+    leat_initializer gamma_initializer, beta_initializer; /* defaults: ones, zeros */
+    leat_regularizer gamma_regularizer, beta_regularizer;
+    leat_reuse reuse; /* only with a name */
+    bool not_trainable;
+} leat_batch_norm_options;
+/* Batch normalisation of images (batch, height, width, channels) or of rows (batch, features):
+ * gamma * (x - mean) / sqrt(variance + epsilon) + beta, for each channel. Variables: "gamma",
+ * "beta", and "moving_mean" and "moving_variance", which are not trained and are used unless
+ * .training. The nodes that update them are in the collection LEAT_UPDATE_OPS; the training step
+ * runs them:
+ *     leat_out *updates = leat_collection(g, LEAT_UPDATE_OPS, NULL, &n); */
+#define leat_batch_norm_layer(x, ...)                                                              \
+    leat_batch_norm_layer_at(LEAT_AT, x, LEAT_GIVEN_OPTIONS(leat_batch_norm_options, __VA_ARGS__))
+LEAT_API leat_out leat_batch_norm_layer_at(leat_loc at, leat_out x,
+                                           const leat_batch_norm_options *o);
 typedef struct leat_embedding_options {
     /* True if each part has consecutive rows, as in the parts that leat_variable_parts gives. */
     bool in_blocks;

@@ -16,6 +16,7 @@
 #define LEAT_LOCAL_VARIABLES "local_variables"
 #define LEAT_TRAINABLE_VARIABLES "trainable_variables"
 #define LEAT_MOVING_AVERAGE_VARIABLES "moving_average_variables"
+#define LEAT_UPDATE_OPS "update_ops" /* what layers want run with every step of training */
 #define LEAT_REGULARIZATION_LOSSES "regularization_losses"
 
 /* ---- Making one: leat_out w = leat_variable(g, "w", leat_zeros(g, LEAT_FLOAT, shape)) ---- */

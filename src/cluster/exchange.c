@@ -102,7 +102,7 @@ void leat_exchanges_free(leat_exchanges *all)
 {
     if (!all)
         return;
-    leat_status why = leat_error(CANCELLED, "The server is stopping");
+    leat_status why = leat_error(UNAVAILABLE, "The server is stopping");
     leat_exchange_drop_all(all, why);
     leat_status_free(why);
     leat_map_release(all->by_step);

@@ -178,10 +178,8 @@ void leat_exchange_caller_gone(void *arg)
     leat_exchange *x = arg;
     if (atomic_load(&x->claimed))
         return;
-    leat_status why = leat_error(CANCELLED,
-                                 "Step %" PRId64 ": a task that waited for a tensor "
-                                 "of it has gone",
-                                 x->step);
+    leat_status why = leat_error(
+        ABORTED, "Step %" PRId64 ": a task that waited for a tensor of it has gone", x->step);
     leat_exchange_drop(x->all, x->step, why);
     leat_status_free(why);
 }

@@ -230,7 +230,7 @@ static void stop_parts(leat_server *s, int64_t grace_ms, int64_t deadline)
         LEAT_LOG(WARNING, "%s stops: steps that are still under way after %lld ms are aborted",
                  leat_worker_task(s->worker), (long long)grace_ms);
     leat_worker_stop(s->worker, why);
-    leat_service_close_all(s->service);
+    leat_service_stop(s->service);
     leat_status_free(why);
     leat_done_peers_finish(s->done);
     if (s->listener)

@@ -133,7 +133,8 @@ void leat_client_close(leat_client *c)
     client_unref(c);
 }
 
-void leat_service_close_all(leat_service *s)
+/* Cancels the steps under way. */
+static void close_all(leat_service *s)
 {
     for (;;) {
         size_t i = 0;
@@ -149,11 +150,25 @@ void leat_service_close_all(leat_service *s)
     }
 }
 
+void leat_service_stop(leat_service *s)
+{
+    atomic_store(&s->stopped, true);
+    close_all(s);
+}
+
+leat_status leat_service_run_error(const leat_service *s, leat_status status)
+{
+    if (leat_status_code(status) != LEAT_CANCELLED || !atomic_load(&s->stopped))
+        return status;
+    leat_status_free(status);
+    return leat_error(UNAVAILABLE, "%s is stopping", leat_worker_task(s->worker));
+}
+
 void leat_service_free(leat_service *s)
 {
     if (!s)
         return;
-    leat_service_close_all(s);
+    close_all(s);
     leat_map_release(&s->clients);
     leat_cancellation_free(s->stop);
     pthread_mutex_destroy(&s->lock);
@@ -365,7 +380,7 @@ static void reset(leat_service *s, leat_server_call *a, const leat_incoming *in)
     Leat__ResetRequest *q = NULL;
     leat_status status = LEAT_REQUEST(reset_request, in, &q);
     if (!status) {
-        leat_service_close_all(s);
+        close_all(s);
         for (size_t i = 0; i < q->n_container; i++)
             leat_worker_clear(s->worker, q->container[i]);
         if (!q->n_container)

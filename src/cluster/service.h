@@ -21,8 +21,8 @@ bool leat_service_in_use(leat_service *s);
 void leat_service_expire(leat_service *s, const leat_connections *open, int64_t idle_ns);
 /* Ends the CreateSession calls that wait for other tasks, and those to come, with UNAVAILABLE. */
 void leat_service_stop_opening(leat_service *s);
-/* Cancels the steps under way, and closes all sessions. */
-void leat_service_close_all(leat_service *s);
+/* The server stops: ends the steps under way with UNAVAILABLE, and closes all sessions. */
+void leat_service_stop(leat_service *s);
 /* service_hold.c: a task is about to end: tells the clients that hold it. */
 void leat_service_tell_ending(leat_service *s);
 /* True if the method is one of MasterService; the reply is then sent, maybe after the return. */

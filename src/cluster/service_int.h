@@ -21,6 +21,7 @@ struct leat_service {
     int opening;          /* CreateSession calls that will add a client, or fail. */
     int64_t used_ns;      /* When a client made its last call (CLOCK_MONOTONIC); guarded by lock. */
     leat_cancellation *stop; /* Cancelled when the server stops: ends the wait of those calls. */
+    atomic_bool stopped;     /* The sessions are closed because the server stops. */
 };
 
 typedef struct leat_client_hold leat_client_hold;
@@ -68,6 +69,9 @@ leat_status leat_service_admit(leat_service *s) LEAT_MUST_CHECK;
 /* Lets the caller use c->session until leat_client_leave. CANCELLED once the session is closed. */
 leat_status leat_client_enter(leat_client *c) LEAT_MUST_CHECK;
 void leat_client_leave(leat_client *c);
+/* Takes the status of a run. UNAVAILABLE instead of CANCELLED if the server stops, which has closed
+ * the session: the client may try again elsewhere, or when the server is back. */
+leat_status leat_service_run_error(const leat_service *s, leat_status status) LEAT_MUST_CHECK;
 /* A call of RunStep or RunCallable. */
 typedef struct leat_step_call {
     leat_client *client;

@@ -280,7 +280,7 @@ void leat_service_run_callable(leat_service *s, leat_server_call *a, const leat_
     if (!status)
         status = leat_client_enter(c);
     if (!status) {
-        status = find_and_run(c, &call, &q, &o);
+        status = leat_service_run_error(s, find_and_run(c, &call, &q, &o));
         leat_client_leave(c);
     }
     leat_client_done(c);

@@ -169,7 +169,7 @@ void leat_service_run_step(leat_service *s, leat_server_call *a, const leat_inco
     leat_outgoing o = {0};
     leat_status status = leat_run_step_request_decode(in, &q);
     if (!status)
-        status = run(s, &call, &q, &o);
+        status = leat_service_run_error(s, run(s, &call, &q, &o));
     if (status && q.store_errors_in_response_body) {
         leat_outgoing_release(&o);
         leat_run_step_response_add_error(&o, status);

@@ -117,7 +117,7 @@ static void answer(leat_running *r, leat_status s)
 static void forget(leat_running *r)
 {
     int64_t id = r->request.step_id;
-    leat_status why = leat_error(CANCELLED, "The master of step %" PRId64 " has gone", id);
+    leat_status why = leat_error(ABORTED, "The master of step %" PRId64 " has gone", id);
     leat_exchange_drop(r->worker->exchanges, id, why);
     leat_status_free(why);
 }
@@ -154,11 +154,14 @@ static void run_ended(void *arg)
 
 /* ---- The run ---- */
 
+/* The master itself does not hear of this. ABORTED is for other tasks, which wait for tensors of
+ * this part: if it was only the connection to this task that broke, the master may hear from one of
+ * them first, and must then try again. */
 static void master_gone(void *arg)
 {
     leat_running *r = arg;
     r->master_gone = true;
-    leat_step_fail(r->step, leat_error(CANCELLED, "%s: step %" PRId64 " was given up by its master",
+    leat_step_fail(r->step, leat_error(ABORTED, "%s: step %" PRId64 " was given up by its master",
                                        r->worker->task, r->request.step_id));
 }
 

@@ -36,8 +36,8 @@ static void function_free(leat_function *f)
 void leat_functions_truncate(leat_graph *g, int n)
 {
     while (g->n_functions > n) {
-        leat_function *f = g->function_list[--g->n_functions];
         pthread_mutex_lock(&g->lock);
+        leat_function *f = g->function_list[--g->n_functions];
         leat_map_remove(&g->functions, f->name);
         pthread_mutex_unlock(&g->lock);
         function_free(f);
@@ -97,9 +97,9 @@ leat_status leat_function_add(leat_graph *g, Leat__FunctionDef *def)
         function_free(f);
         return leat_status_prefix(s, "Function '%s': ", f->name);
     }
+    pthread_mutex_lock(&g->lock);
     leat_grow(g->function_list, g->n_functions, g->cap_functions);
     g->function_list[g->n_functions++] = f;
-    pthread_mutex_lock(&g->lock);
     leat_map_put(&g->functions, f->name, f);
     pthread_mutex_unlock(&g->lock);
     return NULL;

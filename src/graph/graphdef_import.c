@@ -345,8 +345,10 @@ leat_status leat_graph_from_proto(leat_graph *g, const Leat__GraphDef *p, const 
                      "reader",
                      p->versions->min_consumer, OUR_VERSION);
     const int producer = p->versions ? p->versions->producer : 0; /* 0: before versions were kept */
+    pthread_mutex_lock(&g->lock);
     if (producer >= 0 && producer < g->producer)
         g->producer = producer;
+    pthread_mutex_unlock(&g->lock);
     int functions = g->n_functions;
     if (p->library)
         LEAT_TRY(leat_functions_import(g, p->library));

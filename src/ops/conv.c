@@ -234,8 +234,9 @@ static leat_status by_filter_grad(leat_grad *g)
 
 #define TYPES "T: {half, bfloat16, float, double}"
 #define OLD_TYPES "T: {half, float, double}"
-#define WINDOW_2D                                                                                  \
-    TYPES "; strides: list(int); use_cudnn_on_gpu: bool = true; "                                  \
+#define WINDOW_2D WINDOW_2D_OF(TYPES)
+#define WINDOW_2D_OF(types)                                                                        \
+    types "; strides: list(int); use_cudnn_on_gpu: bool = true; "                                  \
           "padding: {'SAME', 'VALID', 'EXPLICIT'}; explicit_paddings: list(int) = []; "            \
           "data_format: {'NHWC', 'NCHW'} = 'NHWC'; dilations: list(int) = [1, 1, 1, 1]"
 #define WINDOW_DEPTHWISE                                                                           \
@@ -265,7 +266,22 @@ static leat_status by_filter_grad(leat_grad *g)
     }
 
 const leat_op_def leat_ops_conv[] = {
-    FORWARD("Conv2D", WINDOW_2D, conv2d_shape),
+    {.name = "Conv2D",
+     .inputs = "input: T, filter: T",
+     .outputs = "output: T",
+     .attrs = WINDOW_2D,
+     .shape = conv2d_shape,
+     .grad = conv_grad,
+     .role = LEAT_ROLE_PRODUCT,
+     .fused = "_FusedConv2D"},
+    /* Made by the fuse pass from a Conv2D, a BiasAdd and an activation. */
+    {.name = "_FusedConv2D",
+     .inputs = "input: T, filter: T, args: num_args * T",
+     .outputs = "output: T",
+     .attrs = WINDOW_2D_OF("T: {float}") "; num_args: int >= 0; fused_ops: list(string) = []; "
+                                         "epsilon: float = 0.0001",
+     .shape = conv2d_shape,
+     .grad = leat_grad_missing},
     BY_INPUT("Conv2DBackpropInput", "input_sizes: int32", WINDOW_2D, input_shape_2d, by_input_grad),
     BY_FILTER("Conv2DBackpropFilter", "filter_sizes: int32", WINDOW_2D, filter_shape_2d,
               by_filter_grad),

@@ -1,7 +1,7 @@
-/* fuse.c -- several nodes become one that passes over the memory once: a product (MatMul), the bias
- * that is added to its rows, and an element-wise op of one operand (Relu) become the op that the
- * product's definition names for that (_FusedMatMul). Values between them must have no other user.
- */
+/* fuse.c -- several nodes become one that passes over the memory once: a product (MatMul, Conv2D),
+ * the bias that is added to its rows, and an element-wise op of one operand (Relu) become the op
+ * that the product's definition names for that (_FusedMatMul, _FusedConv2D). Values between them
+ * must have no other user. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,11 +96,18 @@ static void make_fused(fuser *f, leat_node *product, leat_node *add, int bias, l
     }
 }
 
+/* Whether elements of a bias belong to columns of the product: to its last dimension. */
+static bool channels_last(const leat_node *product)
+{
+    return !leat_node_has(product, "data_format") ||
+           strcmp(leat_node_string(product, "data_format"), "NHWC") == 0;
+}
+
 static void fuse_product(fuser *f, leat_node *product)
 {
     leat_node *add = only_user(f, product);
     if (!leat_node_is_pure(product) || product->out_types[0] != LEAT_FLOAT || !add ||
-        !leat_node_is_pure(add))
+        !leat_node_is_pure(add) || !channels_last(product))
         return;
     int bias = bias_input(add, product);
     if (bias < 0)

@@ -94,8 +94,7 @@ static void make_shadow(leat_moving_average *ema, leat_graph *g, leat_out x)
     ema->v[ema->n++] = a;
 }
 
-/* shadow -= (shadow - x) * by */
-static leat_out follow(leat_out shadow, leat_out x, leat_out by, const char *name)
+leat_out leat_average_follow(leat_out shadow, leat_out x, leat_out by, const char *name)
 {
     leat_out self = leat_variable_ref(shadow);
     leat_out apart = leat_py("Sub", "sub", leat_variable_value(shadow), x);
@@ -137,7 +136,7 @@ static leat_out follow_debiased(leat_graph *g, leat_out shadow, leat_out x, leat
     leat_out biased = zero_variable(g, shadow, "biased", leat_variable_shape(shadow));
     leat_out count = zero_variable(g, shadow, "local_step", leat_shape());
     leat_dtype t = leat_variable_dtype(shadow);
-    leat_out sum = updated(biased, follow(biased, x, by, "AssignSub"));
+    leat_out sum = updated(biased, leat_average_follow(biased, x, by, "AssignSub"));
     leat_out n =
         updated(count, leat_variable_assign_add(count, leat_py_number(g, t, 1, "AssignAdd/value")));
     leat_out fade = leat_pow(leat_py_left("Sub", "sub", 1, by), n);
@@ -153,7 +152,7 @@ static leat_out update(leat_graph *g, const struct average *a, leat_out x, leat_
         leat_out by =
             leat_cast(leat_py_left("Sub", "sub", 1, decay), leat_variable_dtype(a->shadow));
         y = a->debias ? follow_debiased(g, a->shadow, x, by)
-                      : follow(a->shadow, x, by, leat_name_scope(g));
+                      : leat_average_follow(a->shadow, x, by, leat_name_scope(g));
     }
     return y;
 }

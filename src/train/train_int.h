@@ -64,6 +64,8 @@ static inline leat_graph *leat_graph_of(leat_out x)
 {
     return x.node->graph;
 }
+/* moving_average.c: shadow -= (shadow - x) * by */
+leat_out leat_average_follow(leat_out shadow, leat_out x, leat_out by, const char *name);
 leat_out leat_py(const char *op, const char *name, leat_out x, leat_out y);
 leat_out leat_py_right(const char *op, const char *name, leat_out x, double y); /* x op number */
 leat_out leat_py_left(const char *op, const char *name, double x, leat_out y);  /* number op y */

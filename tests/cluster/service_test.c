@@ -8,8 +8,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "cluster/server.h"
+#include "cluster/service_int.h"
 #include "cluster/wire_client.h"
 #include "race.h"
+#include "waiters.h"
 
 typedef char tensor_name[128];
 
@@ -105,6 +108,7 @@ typedef struct callable_call {
     leat_channel *c;
     const char *session;
     int64_t callable;
+    tensor_name fetch;
     leat_status status;
 } callable_call;
 
@@ -139,6 +143,55 @@ static void callable_released_while_it_runs(void)
     leat_status_free(k.status);
     leat_channel_free(c);
     leat_channel_free(d);
+    free_model(&m);
+    leat_server_free(server);
+}
+
+/* ---- A server that stops ---- */
+
+static void *run_step(void *arg)
+{
+    callable_call *k = arg;
+    k->status = wire_run(k->c, k->session, NULL, k->fetch, 0);
+    return NULL;
+}
+
+/* The runs under way of the server's only client. */
+static int runs_of_client(leat_server *server)
+{
+    leat_service *s = leat_server_service(server);
+    size_t i = 0;
+    const char *key;
+    void *c;
+    pthread_mutex_lock(&s->lock);
+    int n = leat_map_next(&s->clients, &i, &key, &c) ? runs_of(((leat_client *)c)->session) : 0;
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+/* Runs that a stopping server ends get UNAVAILABLE, upon which a monitored session tries again;
+ * CANCELLED would mean that the client had closed its session. */
+static void server_stops(void)
+{
+    leat_server *server;
+    CHECK_OK(leat_server_start_local(&server));
+    model m = make_model();
+    leat_channel *c = wire_connect(leat_server_target(server));
+    wire_handle session;
+    callable_call step = {.c = c, .session = session}, callable = step;
+    pthread_t threads[2];
+    CHECK_OK(wire_create(c, m.g, session));
+    CHECK_OK(wire_make_callable(c, session, m.wait, &callable.callable));
+    snprintf(step.fetch, sizeof(step.fetch), "%s", m.wait);
+    pthread_create(&threads[0], NULL, run_step, &step);
+    pthread_create(&threads[1], NULL, run_it, &callable);
+    CHECK_SOON(runs_of_client(server) == 2);
+    leat_server_stop(server, 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    CHECK_ERROR(step.status, UNAVAILABLE, "/job:local/replica:0/task:0 is stopping");
+    CHECK_ERROR(callable.status, UNAVAILABLE, "/job:local/replica:0/task:0 is stopping");
+    leat_channel_free(c);
     free_model(&m);
     leat_server_free(server);
 }
@@ -301,5 +354,5 @@ int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"partial_run_and_close", partial_run_and_close},
                {"callable_released_while_it_runs", callable_released_while_it_runs},
-               {"crowded", crowded});
+               {"server_stops", server_stops}, {"crowded", crowded});
 }

@@ -326,6 +326,68 @@ static void lost_close(void)
     pair_stop(&p);
 }
 
+/* A master that replies to GetStatus, unless it is mute. */
+typedef struct fake_master {
+    atomic_bool mute;
+    atomic_int asked;
+} fake_master;
+enum { FAKE_INCARNATION = 77 };
+
+static void be_master(void *arg, leat_server_call *a, const char *method, const leat_incoming *in)
+{
+    fake_master *m = arg;
+    Leat__GetStatusResponse r = LEAT__GET_STATUS_RESPONSE__INIT;
+    Leat__DeviceAttributes device = LEAT__DEVICE_ATTRIBUTES__INIT, *devices[] = {&device};
+    leat_status s = NULL;
+    device.name = (char *)"/job:worker/replica:0/task:0/device:CPU:0";
+    device.device_type = (char *)"CPU";
+    device.incarnation = FAKE_INCARNATION;
+    r.device_attributes = devices;
+    r.n_device_attributes = 1;
+    if (strcmp(method, LEAT_METHOD_GET_STATUS) != 0)
+        s = leat_error(UNIMPLEMENTED, "%s", method);
+    else if (atomic_load(&m->mute))
+        s = leat_error(UNAVAILABLE, "busy");
+    atomic_fetch_add(&m->asked, 1);
+    leat_reply_message(a, s, &r);
+}
+
+/* A master that was there all the time, and then does not reply once: the session's idle time began
+ * when it was last heard, not with the last call of the session. */
+static void master_mute_for_once(void)
+{
+    fake_master m = {0};
+    leat_cluster *cluster = pair_cluster();
+    leat_server *ps;
+    leat_listener *l;
+    CHECK_OK(leat_listen(leat_cluster_address(cluster, "worker", 0), NULL, be_master, &m, &l));
+    CHECK_OK(
+        leat_server_start(cluster, "ps", 0, &(leat_server_options){.session_idle_secs = 2}, &ps));
+    Leat__CreateWorkerSessionRequest q = LEAT__CREATE_WORKER_SESSION_REQUEST__INIT;
+    q.session_handle = (char *)"open";
+    q.master_task = (char *)"/job:worker/replica:0/task:0";
+    q.master_incarnation = FAKE_INCARNATION;
+    leat_channel *c = wire_connect(leat_server_target(ps));
+    CHECK_OK(wire_send(c, LEAT_METHOD_CREATE_WORKER_SESSION, &q, NULL, NULL));
+    leat_channel_free(c);
+    usleep(2500000); /* Longer than the session may be idle. */
+    const int before = atomic_load(&m.asked);
+    CHECK(before > 0);
+    CHECK_INT(leat_worker_sessions(leat_server_worker(ps)), 1);
+    CHECK_SOON(atomic_load(&m.asked) > before);
+    atomic_store(&m.mute, true);
+    const int heard = atomic_load(&m.asked);
+    CHECK_SOON(atomic_load(&m.asked) > heard);
+    atomic_store(&m.mute, false);
+    usleep(300000); /* The session would be closed now. */
+    CHECK_INT(leat_worker_sessions(leat_server_worker(ps)), 1);
+    atomic_store(&m.mute, true); /* For good. */
+    CHECK_SOON(leat_worker_sessions(leat_server_worker(ps)) == 0);
+    leat_server_free(ps);
+    leat_listener_stop(l, 0);
+    leat_cluster_free(cluster);
+}
+
 static void masters_by_connection(void)
 {
     lone_ps p = start_ps(
@@ -411,6 +473,7 @@ int main(int argc, char **argv)
                {"idle_sessions", idle_sessions}, {"vanished_clients", vanished_clients},
                {"vanished_partial_run", vanished_partial_run}, {"killed_workers", killed_workers},
                {"killed_for_good", killed_for_good}, {"lost_close", lost_close},
+               {"master_mute_for_once", master_mute_for_once},
                {"masters_by_connection", masters_by_connection},
                {"tensor_that_never_comes", tensor_that_never_comes},
                {"step_that_never_ends", step_that_never_ends});

@@ -22,14 +22,19 @@ static int answer(int fd)
     return n == 1 && yes == LEAT_ACCEPTED;
 }
 
-static int connect_as_peer(void)
+static void shake_hands(int fd)
 {
     leat_stream_name n = socket_name();
     leat_handshake h;
     leat_handshake_init(&h, LEAT_HANDSHAKE_SOCKET, n.secret);
-    int fd = connect_raw();
     CHECK(send(fd, &h, sizeof h, MSG_NOSIGNAL) == sizeof h);
     CHECK_INT(answer(fd), 1);
+}
+
+static int connect_as_peer(void)
+{
+    int fd = connect_raw();
+    shake_hands(fd);
     return fd;
 }
 
@@ -124,8 +129,8 @@ static void wrong_handshakes(void)
 /* Connections that send nothing keep no other caller out, and use few resources. */
 static void silent_crowd(void)
 {
-    enum { N = 1000 };
-    static int fds[N];
+    enum { N = 1000, LATER = 10 };
+    static int fds[N], later[LATER];
     char reply[8];
     start();
     int before = open_files();
@@ -133,6 +138,12 @@ static void silent_crowd(void)
         fds[i] = connect_raw();
     CHECK(open_files() <
           before + N + 100); /* this test's connection, and at most those that may wait */
+    /* The oldest ones make room, not one that came a moment ago and is about to shake hands. */
+    int peer = connect_raw();
+    for (int i = 0; i < LATER; i++)
+        later[i] = connect_raw();
+    shake_hands(peer);
+    close(peer);
     leat_channel *other;
     CHECK_OK(open_by(&offer, &other));
     CHECK(leat_channel_state(other) == LEAT_LINK_LIVES);
@@ -143,6 +154,8 @@ static void silent_crowd(void)
         CHECK(is_closed(fds[i]));
         close(fds[i]);
     }
+    for (int i = 0; i < LATER; i++)
+        close(later[i]);
     stop();
 }
 

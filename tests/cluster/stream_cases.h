@@ -176,6 +176,25 @@ static void no_thread_for_long(void)
     leat_conn_starved_ns = normal;
 }
 
+/* A call that is cancelled ends, though no thread can be started that calls its reply function. */
+static void no_thread_to_cancel(void)
+{
+    result r;
+    leat_call *k;
+    start();
+    CHECK_OK(ask("/test/Echo", "", NULL, 0, 0));
+    call("/test/Park", &r, &k);
+    await(&entered, 1);
+    refuse_threads(true);
+    leat_call_cancel(k);
+    leat_event_wait(&r.done, 0);
+    CHECK_ERROR(r.status, CANCELLED, "the call was cancelled");
+    refuse_threads(false);
+    await(&gone, 1);
+    leat_server_call_reply(parked, NULL, NULL);
+    stop();
+}
+
 /* A message that does not fit at once is sent without a writing thread. */
 static void no_thread_to_write(void)
 {
@@ -200,6 +219,7 @@ static void no_thread_to_write(void)
     CALL_CASES, {"killed", killed}, {"stopped", stopped},                                          \
         {"wakes_nobody_else", wakes_nobody_else}, {"no_thread_to_open", no_thread_to_open},        \
         {"no_thread_to_read", no_thread_to_read}, {"no_thread_for_long", no_thread_for_long},      \
+        {"no_thread_to_cancel", no_thread_to_cancel},                                              \
     {                                                                                              \
         "no_thread_to_write", no_thread_to_write                                                   \
     }

@@ -147,12 +147,39 @@ static void listener_stopped(void)
     park(&r, NULL);
     leat_listener_stop(listener, in_ms(100));
     leat_event_wait(&r.done, 0);
-    leat_code code = leat_status_code(r.status);
-    CHECK(code == LEAT_UNAVAILABLE || code == LEAT_CANCELLED);
-    leat_status_free(r.status);
+    CHECK_ERROR(r.status, UNAVAILABLE, "");
     CHECK_INT(atomic_load(&gone), 1);
     leat_server_call_reply(parked, NULL, NULL);
     leat_channel_free(channel);
+}
+
+/* Calls that come while the listener stops fail with UNAVAILABLE, upon which a caller tries again:
+ * gRPC's server ends them with CANCELLED, which is for calls that the caller has cancelled. */
+static void called_while_it_stops(void)
+{
+    enum { ROUNDS = 20, CALLS = 200 };
+    static result r[CALLS];
+    int failed = 0, wrong = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        start();
+        CHECK_OK(ask("/test/Echo", "", NULL, 0, NULL)); /* The connection is there. */
+        for (int k = 0; k < CALLS; k++) {
+            leat_event_init(&r[k].done);
+            leat_channel_call(channel, "/test/Echo", &(leat_outgoing){0}, NULL, on_result, &r[k],
+                              NULL);
+        }
+        leat_listener_stop(listener, in_ms(20000));
+        for (int k = 0; k < CALLS; k++) {
+            leat_event_wait(&r[k].done, 0);
+            leat_code code = leat_status_code(r[k].status);
+            failed += code != LEAT_OK;
+            wrong += code != LEAT_OK && code != LEAT_UNAVAILABLE;
+            leat_status_free(r[k].status);
+        }
+        leat_channel_free(channel);
+    }
+    CHECK(failed > 0);
+    CHECK_INT(wrong, 0);
 }
 
 /* Stopping a listener waits for the replies of its handlers. */
@@ -362,8 +389,9 @@ int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"echo", echo}, {"pieces", pieces}, {"cancelled", cancelled},
                {"deadline", deadline}, {"channel_freed", channel_freed},
-               {"listener_stopped", listener_stopped}, {"drained", drained}, {"blocked", blocked},
-               {"blocked_unseen", blocked_unseen}, {"no_threads", no_threads},
+               {"listener_stopped", listener_stopped},
+               {"called_while_it_stops", called_while_it_stops}, {"drained", drained},
+               {"blocked", blocked}, {"blocked_unseen", blocked_unseen}, {"no_threads", no_threads},
                {"poll_strategy", poll_strategy}, {"thousands", thousands}, {"listening", listening},
                {"limits", limits});
 }

@@ -11,12 +11,17 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "core/threadpool.h"
 #include "graph/op_info.h"
 #include "ops/advisory_row.h"
 #include "sanitizers.h"
 
 /* A row may use 1.5 GiB, or wait for 5 s, and a process that takes 60 s hangs. */
 enum { RUN_MS = 5000, HANG_SECONDS = 60 };
+/* Rows whose id begins with this are of what takes long: they may wait for 1 s, and are late if
+ * they take 20 s more than that, in which their inputs are made. */
+#define LONG_ID "class/time"
+enum { LONG_RUN_MS = 1000, LATE_MS = 20000 };
 static const int64_t memory_bound = INT64_C(1536) << 20;
 
 /* Limits this process to so much address space more than it has: a sanitized one begins with
@@ -40,6 +45,11 @@ static unsigned read_all(const leat_tensor *t)
     for (size_t i = 0; i < leat_tensor_bytes(t); i++)
         sum = sum * 31 + p[i];
     return sum;
+}
+
+static bool is_long(const advisory_row *r)
+{
+    return strncmp(r->id, LONG_ID, strlen(LONG_ID)) == 0;
 }
 
 static leat_status run_graph(const advisory_row *r, const char *text, const bool *fed)
@@ -71,7 +81,8 @@ static leat_status run_graph(const advisory_row *r, const char *text, const bool
                 fetches[n_fetches] = (leat_fetch){leat_output(last, i), &values[n_fetches]},
                 n_fetches++;
         }
-        s = leat_session_open(g, &session, .timeout_ms = RUN_MS, .inter_op_threads = 2);
+        s = leat_session_open(g, &session, .timeout_ms = is_long(r) ? LONG_RUN_MS : RUN_MS,
+                              .inter_op_threads = 2);
         if (!s)
             s = leat_session_run(session, (leat_feeds){feeds, n_feeds},
                                  (leat_fetches){fetches, n_fetches}, (leat_targets){&last, 1});
@@ -132,6 +143,7 @@ static void try_row(const char *text, const advisory_row *head)
     }
     int status = 0;
     struct rusage used = {0};
+    const int64_t begin = leat_now_ns();
     const char *op = head->n_nodes ? head->ops[head->n_nodes - 1] : "GraphDef";
     CHECK(wait4(child, &status, 0, &used) == child);
     if (!WIFEXITED(status) || WEXITSTATUS(status)) {
@@ -141,6 +153,13 @@ static void try_row(const char *text, const advisory_row *head)
                : WTERMSIG(status) == SIGALRM ? "no end, signal"
                                              : "crashed by signal",
                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    }
+    const int64_t took_ms = (leat_now_ns() - begin) / 1000000;
+    if (getenv("LEAT_SHOW"))
+        printf("%s %s: %lld ms\n", head->id, op, (long long)took_ms);
+    if (is_long(head) && took_ms > 2 * LONG_RUN_MS + LATE_MS) {
+        test_failures++;
+        printf("%s %s: took %lld ms\n", head->id, op, (long long)took_ms);
     }
     if (used.ru_maxrss * INT64_C(1024) > memory_bound) {
         test_failures++;

@@ -90,7 +90,75 @@ static void bad_bias(void)
     close_layer(&l);
 }
 
+/* Images x, (2, 6, 5, 3), or with channels first (2, 3, 6, 5), convolved with a filter. */
+static leat_out convolved(const layer *l, leat_out x, leat_out w, const char *format)
+{
+    static const int64_t strides[] = {1, 1, 1, 1};
+    return LEAT_OP2("Conv2D", x, w, leat_attr_ints("strides", strides, 4),
+                    leat_attr_string("padding", "SAME"), leat_attr_string("data_format", format));
+}
+
+static int fused_images(layer *l, leat_shape s, leat_out x, const leat_out *y, int n)
+{
+    leat_tensor *fed = l->fed;
+    leat_out was = l->x;
+    l->fed = mlp_tensor(s, 1);
+    l->x = x;
+    const int count = fused_nodes(l, y, n, "_FusedConv2D");
+    leat_tensor_unref(l->fed);
+    l->fed = fed;
+    l->x = was;
+    return count;
+}
+
+static void convolutions(void)
+{
+    layer l;
+    open_layer(&l, 3, 17);
+    leat_graph *g = l.g;
+    const leat_shape last = leat_shape(2, 6, 5, 3), first = leat_shape(2, 3, 6, 5);
+    leat_tensor *filter = mlp_tensor(leat_shape(5, 5, 3, 17), 1);
+    leat_out w = leat_const(g, filter), x = leat_placeholder(g, LEAT_FLOAT, last);
+    leat_out sum = leat_bias_add(convolved(&l, x, w, "NHWC"), l.b);
+    leat_out ys[] = {sum, leat_relu(sum), leat_relu6(sum), leat_tanh(sum), leat_elu(sum)};
+    for (int i = 0; i < 5; i++)
+        CHECK_INT(fused_images(&l, last, x, &ys[i], 1), 1);
+    /* The sum is wanted, too: the activation stays. The convolution is wanted: nothing is fused. */
+    CHECK_INT(fused_images(&l, last, x, (leat_out[]){ys[1], sum}, 2), 1);
+    leat_out product = convolved(&l, x, w, "NHWC"), y = leat_relu(leat_bias_add(product, l.b));
+    CHECK_INT(fused_images(&l, last, x, (leat_out[]){y, product}, 2), 0);
+    /* Where channels come first, the last dimension is not the one that has biases. */
+    leat_out z = leat_placeholder(g, LEAT_FLOAT, first), v = convolved(&l, z, w, "NCHW");
+    leat_out by_channel = LEAT_OP2("BiasAdd", v, l.b, leat_attr_string("data_format", "NCHW"));
+    CHECK_INT(fused_images(&l, first, z, &by_channel, 1), 0);
+    leat_tensor *five = mlp_tensor(leat_shape(5), 1);
+    leat_out by_column = leat_relu(leat_bias_add(v, leat_const(g, five)));
+    CHECK_INT(fused_images(&l, first, z, &by_column, 1), 0);
+    leat_tensor_unref(five);
+    leat_tensor_unref(filter);
+    close_layer(&l);
+}
+
+/* Windows that lie over padding alone: the bias and the activation are all that there is. */
+static void convolution_of_nothing(void)
+{
+    layer l;
+    open_layer(&l, 3, 4);
+    static const int64_t strides[] = {1, 1, 1, 1}, pads[] = {0, 0, 2, 2, 2, 2, 0, 0};
+    const leat_shape none = leat_shape(2, 0, 0, 3);
+    leat_tensor *filter = mlp_tensor(leat_shape(3, 3, 3, 4), 1);
+    leat_out x = leat_placeholder(l.g, LEAT_FLOAT, leat_shape(2, -1, -1, 3));
+    leat_out y = LEAT_OP2(
+        "Conv2D", x, leat_const(l.g, filter), leat_attr_ints("strides", strides, 4),
+        leat_attr_string("padding", "EXPLICIT"), leat_attr_ints("explicit_paddings", pads, 8));
+    y = leat_relu(leat_bias_add(y, l.b));
+    CHECK_INT(fused_images(&l, none, x, &y, 1), 1);
+    leat_tensor_unref(filter);
+    close_layer(&l);
+}
+
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"fused", fused}, {"not_fused", not_fused}, {"bad_bias", bad_bias});
+    return RUN(argc, argv, {"fused", fused}, {"not_fused", not_fused}, {"bad_bias", bad_bias},
+               {"convolutions", convolutions}, {"convolution_of_nothing", convolution_of_nothing});
 }

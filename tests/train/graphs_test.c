@@ -318,6 +318,60 @@ static void conv(void)
     compare(g, "conv");
 }
 
+static void batch_norm(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out x = leat_placeholder(g, LEAT_FLOAT, leat_shape(-1, 8, 8, 3), leat_name("x"));
+    leat_out y = leat_batch_norm_layer(x, .training = true);
+    y = leat_batch_norm_layer(y, .training = true, .momentum = 0.9);
+    leat_batch_norm_layer(y, .name = "out", .no_center = true);
+    compare(g, "batch_norm");
+}
+
+/* Rows of features are normalised as images of one pixel; the averages follow by their momentum. */
+static void batch_norm_runs(void)
+{
+    const float v[] = {1, 10, 3, 30};
+    leat_graph *g = leat_graph_new();
+    leat_session *s;
+    leat_tensor *in, *y = NULL, *mean = NULL;
+    int n;
+    leat_out x = leat_placeholder(g, LEAT_FLOAT, leat_shape(-1, 2));
+    leat_out out =
+        leat_batch_norm_layer(x, .training = true, .momentum = 0.75, .name = "bn", .epsilon = 0);
+    leat_out *updates = leat_collection(g, LEAT_UPDATE_OPS, NULL, &n);
+    CHECK_INT(n, 2);
+    CHECK_OK(leat_tensor_copy_of(LEAT_FLOAT, leat_shape(2, 2), v, &in));
+    CHECK_OK(leat_session_open(g, &s));
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH,
+                              LEAT_TARGET(leat_global_variables_initializer(g))));
+    CHECK_OK(leat_session_run(s, LEAT_FEED({x, in}), LEAT_FETCH({out, &y}, {updates[0], &mean}),
+                              LEAT_TARGET(updates[1])));
+    for (int i = 0; y && i < 4; i++)
+        CHECK_NEAR(leat_tensor_at(y, i), i < 2 ? -1 : 1, 1e-5);
+    for (int i = 0; mean && i < 2; i++)
+        CHECK_NEAR(leat_tensor_at(mean, i), i ? 5 : 0.5, 1e-5);
+    leat_tensor_unref(y);
+    leat_tensor_unref(mean);
+    leat_tensor_unref(in);
+    free(updates);
+    leat_session_close(s);
+    leat_graph_free(g);
+}
+
+static void batch_norm_refused(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_batch_norm_layer(leat_placeholder(g, LEAT_FLOAT, leat_shape(-1, 8, -1)));
+    CHECK_ERROR(leat_graph_status(g), INVALID_ARGUMENT,
+                "the inputs should be images (4 dimensions) or rows of features (2)");
+    leat_graph_free(g);
+    g = leat_graph_new();
+    leat_batch_norm_layer(leat_placeholder(g, LEAT_FLOAT, leat_shape(-1, 8)), .momentum = 1.5);
+    CHECK_ERROR(leat_graph_status(g), INVALID_ARGUMENT, "momentum must be from 0 to 1, got 1.5");
+    leat_graph_free(g);
+}
+
 /* As tf.train.replica_device_setter: variables on the ps tasks by turns, all else on the worker,
  * except nodes with a device of their own. */
 static const char *ps_setter(void *count, const leat_node *n)
@@ -434,6 +488,7 @@ int main(int argc, char **argv)
                {"saver_sharded", saver_sharded}, {"adam", adam}, {"sgd_no_step", sgd_no_step},
                {"others", others}, {"scopes", scopes}, {"partitioned", partitioned},
                {"devices", devices}, {"averages", averages}, {"sparse", sparse}, {"dense", dense},
-               {"conv", conv}, {"sync", sync_replicas}, {"sync_rows", sync_rows},
-               {"scaffold", scaffold});
+               {"conv", conv}, {"batch_norm", batch_norm}, {"batch_norm_runs", batch_norm_runs},
+               {"batch_norm_refused", batch_norm_refused}, {"sync", sync_replicas},
+               {"sync_rows", sync_rows}, {"scaffold", scaffold});
 }

@@ -144,6 +144,13 @@ def conv():
     tf.layers.conv2d(y, 4, 3, name='out', use_bias=False)
 
 
+def batch_norm():
+    x = tf.placeholder(tf.float32, [None, 8, 8, 3], name='x')
+    y = tf.layers.batch_normalization(x, training=True)
+    y = tf.layers.batch_normalization(y, momentum=0.9, training=True)
+    tf.layers.batch_normalization(y, name='out', center=False)
+
+
 def setter():
     return tf.train.replica_device_setter(
         cluster={'ps': ['a:1', 'b:1'], 'worker': ['c:1', 'd:1']},
@@ -222,5 +229,5 @@ def runners_meta():
 
 runners_meta()
 for m in (scaffold, saver, saver_slices, saver_sharded, sync, sync_rows, adam, sgd_no_step, others, scopes, partitioned, devices, averages,
-          sparse, dense, conv):
+          sparse, dense, conv, batch_norm):
     model(m)

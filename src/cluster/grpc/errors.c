@@ -1,6 +1,7 @@
 /* errors.c -- the status of a call that failed: names the peer, says why and what to do. An error
  * that the peer's handler replied with is passed on as it is. */
 #include <string.h>
+#include <strings.h>
 
 #include "cluster/grpc/channel_int.h"
 #include "core/threadpool.h"
@@ -53,6 +54,33 @@ static const struct {
     {"GOAWAY", "stopped listening in mid-call", "The task is being shut down"},
 };
 
+static bool is_marked(const leat_rpc *c)
+{
+    for (size_t i = 0; i < c->trailing.count; i++)
+        if (grpc_slice_str_cmp(c->trailing.metadata[i].key, LEAT_STATUS_MARK) == 0)
+            return true;
+    return false;
+}
+
+static bool was_cancelled(const leat_rpc *c)
+{
+    pthread_mutex_lock(&c->channel->lock);
+    bool cancelled = c->cancelled;
+    pthread_mutex_unlock(&c->channel->lock);
+    return cancelled;
+}
+
+/* Whether the peer's gRPC, not its handler, has ended the call with CANCELLED: it does so with
+ * calls that come while its server is shut down. Its words are the name of the code, or there is
+ * only a reset of the stream. */
+static bool was_ended(const leat_rpc *c, const char *details)
+{
+    bool worded =
+        is_marked(c) || (c->error && strstr(c->error, "Error received from peer") &&
+                         !strstr(details, "RST_STREAM") && strcasecmp(details, "cancelled"));
+    return c->code == GRPC_STATUS_CANCELLED && !worded && !was_cancelled(c);
+}
+
 static void describe(const leat_rpc *c, const char *details, leat_strbuf *out)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -66,6 +94,9 @@ static void describe(const leat_rpc *c, const char *details, leat_strbuf *out)
     else if (c->code == GRPC_STATUS_DEADLINE_EXCEEDED)
         leat_strbuf_puts(out, "is silent: no connection came about in time. Is the host up, does "
                               "no firewall drop its packets, and is it a task that listens there?");
+    else if (was_ended(c, details))
+        leat_strbuf_puts(out, "ended the call without a reply. The task is being shut down, or has "
+                              "ended: see what it printed last");
     else if (c->code == GRPC_STATUS_CANCELLED)
         leat_strbuf_puts(out, "was not waited for any longer: the call was cancelled");
     else if (c->code == GRPC_STATUS_OK)
@@ -77,12 +108,12 @@ static void describe(const leat_rpc *c, const char *details, leat_strbuf *out)
 /* Whether the peer decided the status, not gRPC: listeners of Leat mark such errors. */
 static bool from_peer(const leat_rpc *c, const char *details)
 {
-    for (size_t i = 0; i < c->trailing.count; i++)
-        if (grpc_slice_str_cmp(c->trailing.metadata[i].key, LEAT_STATUS_MARK) == 0)
-            return !c->probes_reason;
+    if (is_marked(c))
+        return !c->probes_reason;
     return c->error && strstr(c->error, "Error received from peer") && !c->probes_reason &&
            !strstr(details, "Received http2 header") && c->code != GRPC_STATUS_UNAVAILABLE &&
-           c->code != GRPC_STATUS_DEADLINE_EXCEEDED && c->code != GRPC_STATUS_CANCELLED;
+           c->code != GRPC_STATUS_DEADLINE_EXCEEDED &&
+           (c->code != GRPC_STATUS_CANCELLED || !(was_ended(c, details) || was_cancelled(c)));
 }
 
 /* Whether the peer's listener refused the call: its message, unlike a handler's, does not name the
@@ -108,6 +139,8 @@ leat_status leat_rpc_status(const leat_rpc *c)
     if (c->probes_reason)
         code = LEAT_DEADLINE_EXCEEDED;
     char *details = grpc_slice_to_c_string(c->details);
+    if (was_ended(c, details))
+        code = LEAT_UNAVAILABLE;
     leat_status s;
     bool by_peer = from_peer(c, details);
     if (by_peer && !by_transport(code, details)) {

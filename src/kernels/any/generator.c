@@ -55,55 +55,59 @@ static leat_status generator_make(void *arg, leat_resource **out)
 }
 
 typedef struct random_state {
-    _Atomic(generator *) gen; /* found on the first run */
+    _Atomic(leat_resource *) gen; /* found on the first run */
 } random_state;
 _Static_assert(sizeof(random_state) == LEAT_RANDOM_STATE, "kernels' state holds a generator");
 
 void leat_random_release(void *state)
 {
-    generator *g = atomic_load(&((random_state *)state)->gen);
+    leat_resource *g = atomic_load(&((random_state *)state)->gen);
     if (g)
-        leat_resource_unref(&g->base);
+        leat_resource_unref(g);
 }
 
-/* Shares the generator. */
-static leat_status generator_of_node(leat_kernel *k, leat_resource **out)
+/* Shares the resource. */
+static leat_status resource_of_node(leat_kernel *k, const char *container,
+                                    const leat_resource_type *type, leat_random_make_fn *make,
+                                    leat_resource **out)
 {
     const leat_node *n = leat_kernel_node(k);
     const leat_device *d = leat_kernel_device(k);
     char *name;
     if (leat_kernel_again(k))
-        return generator_make((void *)n, out);
+        return make((void *)n, out);
     if (asprintf(&name, "%s %lld %lld", leat_node_name(n), (long long)leat_node_int(n, "seed"),
                  (long long)leat_node_int(n, "seed2")) < 0)
-        return leat_error(RESOURCE_EXHAUSTED, "no memory for a generator");
-    leat_status s = leat_resources_find_or_make(d->own ? d->own : d->resources, "_generators", name,
-                                                &generator_type, generator_make, (void *)n, out);
+        return leat_error(RESOURCE_EXHAUSTED, "no memory for the name of a resource");
+    leat_status s = leat_resources_find_or_make(d->own ? d->own : d->resources, container, name,
+                                                type, make, (void *)n, out);
     free(name);
     return s;
 }
 
-static leat_status find_generator(leat_kernel *k, generator **out)
+leat_status leat_random_resource(leat_kernel *k, _Atomic(leat_resource *) *slot,
+                                 const char *container, const leat_resource_type *type,
+                                 leat_random_make_fn *make, leat_resource **out)
 {
-    random_state *state = leat_kernel_state(k);
-    generator *g = atomic_load_explicit(&state->gen, memory_order_acquire), *none = NULL;
-    if (!g) {
-        leat_resource *r;
-        LEAT_TRY(generator_of_node(k, &r));
-        g = (generator *)r;
-        if (!atomic_compare_exchange_strong(&state->gen, &none, g)) {
+    leat_resource *r = atomic_load_explicit(slot, memory_order_acquire), *none = NULL;
+    if (!r) {
+        LEAT_TRY(resource_of_node(k, container, type, make, &r));
+        if (!atomic_compare_exchange_strong(slot, &none, r)) {
             leat_resource_unref(r); /* another step has made it meanwhile */
-            g = none;
+            r = none;
         }
     }
-    *out = g;
+    *out = r;
     return NULL;
 }
 
 leat_status leat_random_reserve(leat_kernel *k, uint64_t n, leat_philox *out)
 {
-    generator *g = NULL;
-    LEAT_TRY(find_generator(k, &g));
+    random_state *state = leat_kernel_state(k);
+    leat_resource *r;
+    LEAT_TRY(
+        leat_random_resource(k, &state->gen, "_generators", &generator_type, generator_make, &r));
+    generator *g = (generator *)r;
     pthread_mutex_lock(&g->lock);
     *out = g->next;
     leat_philox_skip(&g->next, n);

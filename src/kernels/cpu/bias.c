@@ -4,8 +4,18 @@
 typedef struct bias_args {
     const leat_tensor *x, *bias;
     leat_tensor *y;
+    leat_tensor *sums; /* (parts, channels): of parts of the rows */
     int64_t outer, channels, inner;
+    int64_t parts; /* by the sizes alone, so that threads do not change the sums */
 } bias_args;
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum {
+    BLOCK = 64,       /* channels that are summed at a time, in registers */
+    PART_ROWS = 1024, /* least rows of a part */
+    MOST_PARTS = 32,
+};
 
 #define BIAS(dtype, T)                                                                             \
     static void add_##T(const bias_args *a, int64_t begin, int64_t end)                            \
@@ -27,7 +37,32 @@ typedef struct bias_args {
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
-    /* Sums of channels [begin, end), row by row. */                                               \
+    /* Sums of some rows, each of `inner` elements for a channel, to y; `n` channels from c on. */ \
+    INLINE void sum_block_##T(const bias_args *a, int64_t begin, int64_t end, int64_t c, int n,    \
+                              T *y)                                                                \
+    {                                                                                              \
+        T sum[BLOCK] = {0};                                                                        \
+        const T *x = AT(const T, a->x) + begin * a->channels + c;                                  \
+        for (int64_t o = begin; o < end; o++, x += a->channels) {                                  \
+            for (int i = 0; i < n; i++)                                                            \
+                sum[i] = (T)((LEAT_WIDE(T))sum[i] + (LEAT_WIDE(T))x[i]);                           \
+        }                                                                                          \
+        memcpy(y + c, sum, (size_t)n * sizeof(T));                                                 \
+    }                                                                                              \
+    /* Channels last: the sums of parts [begin, end) of the rows. */                               \
+    static void sum_rows_##T(const bias_args *a, int64_t begin, int64_t end)                       \
+    {                                                                                              \
+        for (int64_t p = begin; p < end; p++) {                                                    \
+            const int64_t from = a->outer * p / a->parts, to = a->outer * (p + 1) / a->parts;      \
+            T *y = AT(T, a->sums) + p * a->channels;                                               \
+            int64_t c = 0;                                                                         \
+            for (; c + BLOCK <= a->channels; c += BLOCK)                                           \
+                sum_block_##T(a, from, to, c, BLOCK, y);                                           \
+            if (c < a->channels)                                                                   \
+                sum_block_##T(a, from, to, c, (int)(a->channels - c), y);                          \
+        }                                                                                          \
+    }                                                                                              \
+    /* Channels first: sums of channels [begin, end). */                                           \
     static void sum_##T(const bias_args *a, int64_t begin, int64_t end)                            \
     {                                                                                              \
         T *restrict y = AT(T, a->y);                                                               \
@@ -35,11 +70,6 @@ typedef struct bias_args {
             y[c] = 0;                                                                              \
         for (int64_t o = 0; o < a->outer; o++) {                                                   \
             const T *restrict x = AT(T, a->x) + o * a->channels * a->inner;                        \
-            if (a->inner == 1) {                                                                   \
-                for (int64_t c = begin; c < end; c++)                                              \
-                    y[c] = (T)((LEAT_WIDE(T))y[c] + (LEAT_WIDE(T))x[c]);                           \
-                continue;                                                                          \
-            }                                                                                      \
             for (int64_t c = begin; c < end; c++) {                                                \
                 LEAT_WIDE(T) sum = (LEAT_WIDE(T))y[c];                                             \
                 for (int64_t i = c * a->inner; i < (c + 1) * a->inner; i++)                        \
@@ -47,6 +77,15 @@ typedef struct bias_args {
                 y[c] = (T)sum;                                                                     \
             }                                                                                      \
         }                                                                                          \
+    }                                                                                              \
+    /* The sum of all parts. */                                                                    \
+    static void sum_parts_##T(const bias_args *a)                                                  \
+    {                                                                                              \
+        const T *from = AT(const T, a->sums);                                                      \
+        T *restrict y = AT(T, a->y);                                                               \
+        for (int64_t p = 0; p < a->parts; p++, from += a->channels)                                \
+            for (int64_t c = 0; c < a->channels; c++)                                              \
+                y[c] = (T)((LEAT_WIDE(T))(p ? y[c] : 0) + (LEAT_WIDE(T))from[c]);                  \
     }
 LEAT_X_REAL(BIAS)
 
@@ -57,6 +96,14 @@ LEAT_X_REAL(BIAS)
 #define CASE_SUM(dtype, T)                                                                         \
     case LEAT_##dtype:                                                                             \
         sum_##T(arg, begin, end);                                                                  \
+        break;
+#define CASE_SUM_ROWS(dtype, T)                                                                    \
+    case LEAT_##dtype:                                                                             \
+        sum_rows_##T(arg, begin, end);                                                             \
+        break;
+#define CASE_SUM_PARTS(dtype, T)                                                                   \
+    case LEAT_##dtype:                                                                             \
+        sum_parts_##T(a);                                                                          \
         break;
 
 static void add_part(void *arg, int64_t begin, int64_t end)
@@ -72,6 +119,24 @@ static void sum_part(void *arg, int64_t begin, int64_t end)
 {
     switch (((bias_args *)arg)->x->dtype) {
         LEAT_X_REAL(CASE_SUM)
+    default:
+        break;
+    }
+}
+
+static void sum_rows_part(void *arg, int64_t begin, int64_t end)
+{
+    switch (((bias_args *)arg)->x->dtype) {
+        LEAT_X_REAL(CASE_SUM_ROWS)
+    default:
+        break;
+    }
+}
+
+static void sum_parts(const bias_args *a)
+{
+    switch (a->x->dtype) {
+        LEAT_X_REAL(CASE_SUM_PARTS)
     default:
         break;
     }
@@ -115,7 +180,19 @@ static leat_status bias_add_grad(leat_kernel *k)
     LEAT_TRY(split(k, &a));
     leat_shape s = {.rank = 1, .dim = {a.channels}};
     LEAT_TRY(leat_kernel_out(k, 0, &s, &a.y));
-    leat_kernel_for(k, a.channels, 1 + 0.15 * (double)a.outer * (double)a.inner, sum_part, &a);
+    if (a.inner != 1) {
+        leat_kernel_for(k, a.channels, 1 + 0.15 * (double)a.outer * (double)a.inner, sum_part, &a);
+        return NULL;
+    }
+    a.parts = a.outer / PART_ROWS < 1            ? 1
+              : a.outer / PART_ROWS < MOST_PARTS ? a.outer / PART_ROWS
+                                                 : MOST_PARTS;
+    a.sums = a.y;
+    if (a.parts > 1)
+        LEAT_TRY(leat_kernel_temp(k, a.y->dtype, &(leat_shape){2, {a.parts, a.channels}}, &a.sums));
+    leat_kernel_for(k, a.parts, 0.1 * (double)(a.outer / a.parts * a.channels), sum_rows_part, &a);
+    if (a.parts > 1)
+        sum_parts(&a);
     return NULL;
 }
 

@@ -6,7 +6,8 @@
  *
  * By the filter: the transposed patches times dy. Pixels are divided into parts, whose products
  * are added; the number of parts depends on sizes only, so that threads do not change the sums. */
-#include "kernels/cpu/conv.h"
+#include "kernels/cpu/conv_minimal.h"
+#include "kernels/cpu/conv_thin.h"
 #include "kernels/cpu/move.h"
 
 enum {
@@ -76,6 +77,9 @@ static leat_status by_convolution(grad_args *a)
     for (int64_t g = 0; g < a->c.groups; g++) {
         reversal r = {a, g, filter->data};
         leat_kernel_for(a->k, windows, 0.5 * (double)(a->units * a->channels), reverse_part, &r);
+        if (leat_conv_minimal_fits(&turned, a->dtype))
+            return leat_conv_minimal(a->k, &turned, (const float *)a->dy, filter->data,
+                                     (float *)a->dx, &a->e);
         const leat_conv_patches p = {.c = &turned,
                                      .dtype = a->dtype,
                                      .x = a->dy + (size_t)(g * a->units) * a->size,
@@ -358,6 +362,10 @@ static leat_status by_filter(leat_kernel *k)
     a.dw = dw->data;
     LEAT_TRY(leat_conv_channels_last(k, attrs, x, (const void **)&a.x));
     LEAT_TRY(leat_conv_channels_last(k, attrs, dy, (const void **)&a.dy));
+    const bool minimal = leat_conv_minimal_fits(&a.c, a.dtype);
+    if (minimal || leat_conv_thin_fits(&a.c, a.dtype))
+        return (minimal ? leat_conv_minimal_by_filter : leat_conv_thin_by_filter)(
+            k, &a.c, (const float *)a.x, (const float *)a.dy, (float *)a.dw, a.e.stop);
     return by_parts(&a);
 }
 

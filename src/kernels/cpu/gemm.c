@@ -1,14 +1,15 @@
 /* gemm.c -- products of float and double matrices: what both types share, and their two instances
- * of the templates gemm_kernel.inc (a tile), gemm_vector.inc (C is a row or a column) and
- * gemm_drive.inc (division of matrices into tiles; the functions of gemm.h). gemm_sparse.c computes
- * products of matrices that are mostly zeros.
+ * of the templates gemm_kernel.inc (a tile), gemm_vector.inc (C is a row or a column),
+ * gemm_drive.inc (division of matrices into tiles) and gemm_front.inc (the functions of gemm.h).
+ * gemm_sparse.c computes products of matrices that are mostly zeros.
  *
  * With AVX2 and FMA a tile of 6 by 16 floats needs 12 registers, 2 for B and 1 for A; per step of k
  * it does 12 multiply-adds on 8 loads, so that the multipliers are the limit, not the loads.
  * Without AVX vectors have 16 bytes (SSE2, NEON), and all else is the same. With AVX-512 and NEON,
  * which have 32 registers, tiles of 3 vectors are as high as those of 2: 1 to 3 % of all products.
- * Vectors of 64 bytes do not pay on Zen 4, the processor with AVX-512 that was measured: 2 % more
- * where n is a multiple of 16, 4 to 14 % less elsewhere.
+ *
+ * With AVX-512 the code is there for vectors of 32 and of 64 bytes, with the same results bit for
+ * bit; gemm_wide.c says which are used.
  */
 #include "kernels/cpu/gemm_int.h"
 #include <pthread.h>
@@ -24,27 +25,27 @@
 #ifdef __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
-#define UNROLL _Pragma("GCC unroll 8")
+#define UNROLL _Pragma("GCC unroll 16")
 #endif
 #endif
 
 #ifdef __AVX__
 #include <immintrin.h>
 enum { VECTOR_BYTES = 32 };
+#if !HAS_WIDE_VECTORS
 static const int64_t some[8] = {-1, -1, -1, -1}; /* at 4 - w: w lanes of double, 2 w of float */
+#endif
 #else
 enum { VECTOR_BYTES = 16 };
 #endif
 
-#if defined(__AVX512F__) || defined(__aarch64__)
+#if HAS_WIDE_VECTORS || defined(__aarch64__)
 #define HAS_32_REGISTERS 1
 #else
 #define HAS_32_REGISTERS 0
 #endif
 
 enum {
-    HIGH = 6, /* rows of a full tile of 2 vectors */
-    HIGH_OF_3 = HAS_32_REGISTERS ? HIGH : HIGH / 2,
     /* Limit of the packed copy of B; if B is larger, it is packed in several rounds. */
     GEMM_PACKED_BYTES = 4 << 20,
     /* Bytes of A in a chunk: together with a packed panel it fits into L2. */
@@ -150,6 +151,28 @@ INLINE void transpose_quad_f64(double *to, int64_t lt, const double *from, int64
     *(quad_any_f64 *)(to + lt) = __builtin_shufflevector(a, b, 1, 3);
 }
 
+/* to[r * ld_to + c] = from[c * ld_from + r] */
+#define TRANSPOSE(T, QUAD, SUFFIX)                                                                 \
+    static void transpose_##SUFFIX(T *to, int64_t ld_to, const T *from, int64_t ld_from,           \
+                                   int64_t rows, int64_t cols)                                     \
+    {                                                                                              \
+        int64_t c = 0;                                                                             \
+        for (; c + QUAD <= cols; c += QUAD) {                                                      \
+            int64_t r = 0;                                                                         \
+            for (; r + QUAD <= rows; r += QUAD)                                                    \
+                transpose_quad_##SUFFIX(to + r * ld_to + c, ld_to, from + c * ld_from + r,         \
+                                        ld_from);                                                  \
+            for (; r < rows; r++)                                                                  \
+                for (int i = 0; i < QUAD; i++)                                                     \
+                    to[r * ld_to + c + i] = from[(c + i) * ld_from + r];                           \
+        }                                                                                          \
+        for (; c < cols; c++)                                                                      \
+            for (int64_t r = 0; r < rows; r++)                                                     \
+                to[r * ld_to + c] = from[c * ld_from + r];                                         \
+    }
+TRANSPOSE(float, 4, f32)
+TRANSPOSE(double, 2, f64)
+
 /* Smaller products are done before another thread would have started. */
 static int threads_for(leat_pool *pool, int64_t m, int64_t n, int64_t k)
 {
@@ -158,35 +181,79 @@ static int threads_for(leat_pool *pool, int64_t m, int64_t n, int64_t k)
                : 1;
 }
 
-#define LANES ((int)(VECTOR_BYTES / sizeof(T)))
+#define MASK_8(w) ((__mmask8)((1u << (w)) - 1))
+#define MASK_16(w) ((__mmask16)((1u << (w)) - 1))
+
 #define T float
 #define MASK int32_t
-#define QUAD 4
-#define NAME(x) x##_f32
-#define SPARSE
-#ifdef __AVX__
+#define OF_TYPE(x) x##_f32
+#if HAS_WIDE_VECTORS
+#define WIDE 1
+#define LANES 16
+#define NAME(x) x##_wide_f32
+#define LOAD_SOME(p, w) _mm512_maskz_loadu_ps(MASK_16(w), p)
+#define STORE_SOME(p, v, w) _mm512_mask_storeu_ps(p, MASK_16(w), (__m512)(v))
+#include "gemm_kernel.inc"
+#include "gemm_drive.inc"
+#undef WIDE
+#undef LANES
+#undef NAME
+#undef LOAD_SOME
+#undef STORE_SOME
+#define WIDE_NAME(x) x##_wide_f32
+#define LOAD_SOME(p, w) _mm256_maskz_loadu_ps(MASK_8(w), p)
+#define STORE_SOME(p, v, w) _mm256_mask_storeu_ps(p, MASK_8(w), (__m256)(v))
+#elif defined(__AVX__)
 #define LOAD_SOME(p, w) _mm256_maskload_ps(p, *(const __m256i_u *)((const int32_t *)some + 8 - (w)))
 #endif
+#define WIDE 0
+#define LANES ((int)(VECTOR_BYTES / sizeof(T)))
+#define NAME(x) x##_f32
+#define SPARSE
 #include "gemm_kernel.inc"
 #include "gemm_vector.inc"
 #include "gemm_drive.inc"
+#include "gemm_front.inc"
 #undef T
 #undef MASK
-#undef QUAD
+#undef OF_TYPE
+#undef WIDE
+#undef LANES
 #undef NAME
+#undef WIDE_NAME
 #undef SPARSE
 #undef LOAD_SOME
+#undef STORE_SOME
 
 #define T double
 #define MASK int64_t
-#define QUAD 2
-#define NAME(x) x##_f64
-#ifdef __AVX__
+#define OF_TYPE(x) x##_f64
+#if HAS_WIDE_VECTORS
+#define WIDE 1
+#define LANES 8
+#define NAME(x) x##_wide_f64
+#define LOAD_SOME(p, w) _mm512_maskz_loadu_pd(MASK_8(w), p)
+#define STORE_SOME(p, v, w) _mm512_mask_storeu_pd(p, MASK_8(w), (__m512d)(v))
+#include "gemm_kernel.inc"
+#include "gemm_drive.inc"
+#undef WIDE
+#undef LANES
+#undef NAME
+#undef LOAD_SOME
+#undef STORE_SOME
+#define WIDE_NAME(x) x##_wide_f64
+#define LOAD_SOME(p, w) _mm256_maskz_loadu_pd(MASK_8(w), p)
+#define STORE_SOME(p, v, w) _mm256_mask_storeu_pd(p, MASK_8(w), (__m256d)(v))
+#elif defined(__AVX__)
 #define LOAD_SOME(p, w) _mm256_maskload_pd(p, *(const __m256i_u *)(some + 4 - (w)))
 #endif
+#define WIDE 0
+#define LANES ((int)(VECTOR_BYTES / sizeof(T)))
+#define NAME(x) x##_f64
 #include "gemm_kernel.inc"
 #include "gemm_vector.inc"
 #include "gemm_drive.inc"
+#include "gemm_front.inc"
 
 void leat_gemm_transpose_f32(float *to, int64_t ld_to, const float *from, int64_t ld_from,
                              int64_t rows, int64_t cols)

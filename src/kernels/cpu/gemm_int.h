@@ -4,6 +4,17 @@
 
 #include "kernels/cpu/gemm.h"
 
+#ifdef __AVX512F__
+#define HAS_WIDE_VECTORS 1
+#else
+#define HAS_WIDE_VECTORS 0
+#endif
+
+/* Whether products use vectors of 64 bytes, which gives the same bits; see gemm_wide.c. The tests
+ * set leat_gemm_set_wide, for all threads; it does nothing where there are no such vectors. */
+bool leat_gemm_wide(void);
+void leat_gemm_set_wide(bool wide);
+
 /* The arguments of leat_gemm. */
 typedef struct leat_gemm_call {
     leat_gemm_op ta, tb;
@@ -16,7 +27,7 @@ typedef struct leat_gemm_call {
 
 /* Memory for copies of A and B, kept by each thread until it ends: at least size bytes, or NULL;
  * valid until the next call by the same thread. */
-enum { SCRATCH_A, SCRATCH_B, SCRATCH_ROWS, SCRATCHES };
+enum { SCRATCH_A, SCRATCH_B, SCRATCH_ROWS, SCRATCH_TILES, SCRATCHES };
 void *leat_gemm_scratch(int which, size_t size);
 
 /* to[r * ld_to + c] = from[c * ld_from + r] */

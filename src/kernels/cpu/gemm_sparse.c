@@ -10,6 +10,9 @@
 #include "kernels/cpu/gemm_int.h"
 
 #ifdef __AVX2__
+#include <stdatomic.h>
+#include <unistd.h>
+
 #include "kernels/cpu/gemm_sparse_lanes.h"
 
 const bool leat_gemm_sparse_built = true;
@@ -21,7 +24,7 @@ enum {
     PROBES = 64,        /* pieces of A that are sampled before all of A is read */
     PROBED = 8,         /* elements of such a piece */
     STRIP = 32,         /* columns of a transposed A that are converted to rows at a time */
-    CACHED = 28 << 10,  /* bytes of B that are used at a time: less than the first level of cache */
+    CACHED = 28 << 10,  /* the least bytes of B that are used at a time: see cached_bytes */
     LEAST_USES = 4,     /* how often a row of B has to be used for a copy of it to pay */
 };
 
@@ -44,6 +47,21 @@ typedef struct job {
     int64_t chunks, row_tasks;
     elements e;
 } job;
+
+/* The bytes of B that are used at a time: those of the first level of the cache, but for 4 KB for
+ * other data. The more rows of B are used at a time, the fewer times a row of C is begun and ended.
+ */
+static int64_t cached_bytes(void)
+{
+    static _Atomic int64_t known;
+    int64_t bytes = atomic_load_explicit(&known, memory_order_relaxed);
+    if (!bytes) {
+        const int64_t level1 = sysconf(_SC_LEVEL1_DCACHE_SIZE), rest = 4 << 10;
+        bytes = level1 > CACHED + rest && level1 < 1 << 20 ? level1 - rest : CACHED;
+        atomic_store_explicit(&known, bytes, memory_order_relaxed);
+    }
+    return bytes;
+}
 
 static bool looks_sparse(const leat_gemm_call *g)
 {
@@ -294,8 +312,8 @@ bool leat_gemm_sparse_f32(leat_pool *pool, int threads, const leat_gemm_call *g,
     job j = {.g = g, .depth = depth, .chunks = ceil_div(ceil_div(g->n, LANES), MOST_VECTORS)};
     j.chained = g->k <= depth && !g->e.accumulate;
     if (j.chained)
-        j.depth =
-            CACHED / (ceil_div(ceil_div(g->n, LANES), j.chunks) * LANES * (int64_t)sizeof(float));
+        j.depth = cached_bytes() /
+                  (ceil_div(ceil_div(g->n, LANES), j.chunks) * LANES * (int64_t)sizeof(float));
     j.blocks = ceil_div(g->k, j.depth);
     if (!write_down(&j) || !is_finite(g->b, g->ldb, g->k, g->n))
         return false;

@@ -51,6 +51,63 @@ static void window_sums(float *line, int64_t n, int64_t reach, float *sums)
     }
 }
 
+#ifdef __AVX__
+#include <immintrin.h>
+#ifdef __AVX512F__
+enum { LANES = 16 };
+#else
+enum { LANES = 8 };
+#endif
+typedef float vec __attribute__((vector_size(LANES * 4)));
+typedef float vec_any __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
+
+/* x ^ -1/2, for x that is neither tiny nor huge: the processor's estimate and one step of Newton's
+ * method, whose error is below that of rounding twice. Roots and divisions take longer. */
+static inline vec inverse_root(vec x)
+{
+#ifdef __AVX512F__
+    const vec r = (vec)_mm512_rsqrt14_ps((__m512)x);
+#else
+    const vec r = (vec)_mm256_rsqrt_ps((__m256)x);
+#endif
+    return r * (1.5f - 0.5f * x * r * r);
+}
+
+static inline bool all_between(vec x, float low, float high)
+{
+#ifdef __AVX512F__
+    const __m512 v = (__m512)x;
+    return (_mm512_cmp_ps_mask(v, _mm512_set1_ps(low), _CMP_GE_OQ) &
+            _mm512_cmp_ps_mask(v, _mm512_set1_ps(high), _CMP_LE_OQ)) == 0xffff;
+#else
+    const __m256 v = (__m256)x;
+    return _mm256_movemask_ps(_mm256_and_ps(_mm256_cmp_ps(v, _mm256_set1_ps(low), _CMP_GE_OQ),
+                                            _mm256_cmp_ps(v, _mm256_set1_ps(high), _CMP_LE_OQ))) ==
+           0xff;
+#endif
+}
+
+/* p[i] = s[i] ^ -0.75, for i in [0, the result), by vectors as long as all their elements allow it.
+ */
+static int64_t powers_of_most(const float *s, int64_t n, float *p)
+{
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        const vec x = *(const vec_any *)(s + i);
+        if (!all_between(x, 1e-16f, 1e16f))
+            break;
+        const vec r = inverse_root(x);
+        *(vec_any *)(p + i) = r * r * inverse_root(r);
+    }
+    return i;
+}
+#else
+static int64_t powers_of_most(const float *s, int64_t n, float *p)
+{
+    return 0;
+}
+#endif
+
 /* p[i] = s[i] ^ -beta. */
 static void powers(const float *s, int64_t n, float beta, float *p)
 {
@@ -61,7 +118,7 @@ static void powers(const float *s, int64_t n, float beta, float *p)
         for (int64_t i = 0; i < n; i++)
             p[i] = 1.0f / sqrtf(s[i]);
     } else if (beta == 0.75f) {
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = powers_of_most(s, n, p); i < n; i++) {
             const float root = sqrtf(s[i]);
             p[i] = 1.0f / (root * sqrtf(root));
         }

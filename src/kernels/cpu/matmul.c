@@ -1,13 +1,9 @@
 /* matmul.c -- MatMul, _FusedMatMul, BatchMatMul and BatchMatMulV2, by gemm.h. */
-#include "kernels/cpu/arith.h"
-#include "kernels/cpu/gemm.h"
-#include "kernels/cpu/rows.h"
+#include "kernels/cpu/fused_end.h"
 
 typedef struct matmul_state {
     bool ta, tb; /* transposed; for stacks also conjugated */
-    bool bias;   /* input 2 is added to each row */
-    leat_gemm_act act;
-    leat_row1_fn row; /* applied to the result; NULL: none */
+    leat_fused_end end;
 } matmul_state;
 
 static leat_status matmul_init(const leat_node *n, void *state)
@@ -23,43 +19,9 @@ static leat_status matmul_init(const leat_node *n, void *state)
 static leat_status fused_init(const leat_node *n, void *state)
 {
     matmul_state *s = state;
-    int count;
-    const char *const *ops = leat_node_strings(n, "fused_ops", &count);
     *s = (matmul_state){.ta = leat_node_bool(n, "transpose_a"),
-                        .tb = leat_node_bool(n, "transpose_b"),
-                        .bias = true};
-    bool ok = count >= 1 && count <= 2 && strcmp(ops[0], "BiasAdd") == 0 &&
-              leat_node_int(n, "num_args") == 1;
-    const char *act = ok && count == 2 ? ops[1] : "";
-    if (strcmp(act, "Relu") == 0) {
-        s->act = LEAT_GEMM_RELU;
-    } else if (strcmp(act, "Relu6") == 0) {
-        s->act = LEAT_GEMM_RELU6;
-    } else if (act[0]) {
-        leat_rows r = {0};
-        leat_status bad = leat_rows_find(n, act, &r);
-        leat_status_free(bad);
-        s->row = r.one.fn;
-        ok = !bad && s->row;
-    }
-    LEAT_REQUIRE(ok, UNIMPLEMENTED, "Fusion is not implemented: [%s%s%s]", count ? ops[0] : "",
-                 count > 1 ? "," : "", count > 1 ? ops[1] : "");
-    return NULL;
-}
-
-static leat_status check_bias(const leat_tensor *bias, const leat_shape *shape)
-{
-    LEAT_REQUIRE(bias->shape.rank == 1, INVALID_ARGUMENT, "Biases must be 1D: %s",
-                 leat_shape_show(&bias->shape).s);
-    LEAT_REQUIRE(bias->count == shape->dim[1], INVALID_ARGUMENT,
-                 "Must provide as many biases as the last dimension of the input tensor: %s vs. %s",
-                 leat_shape_show(&bias->shape).s, leat_shape_show(shape).s);
-    return NULL;
-}
-
-static void apply_row(void *arg, int64_t row, int64_t col, void *c, int64_t n)
-{
-    ((const matmul_state *)arg)->row(c, c, n);
+                        .tb = leat_node_bool(n, "transpose_b")};
+    return leat_fused_end_init(n, &s->end);
 }
 
 static leat_status matmul(leat_kernel *k)
@@ -79,13 +41,7 @@ static leat_status matmul(leat_kernel *k)
     leat_shape shape = {.rank = 2, .dim = {da[s->ta], db[!s->tb]}};
     leat_loop_stop stop;
     leat_gemm_epilogue e = {.stop = leat_kernel_stop(k, &stop)};
-    if (s->bias) {
-        e.act = s->act;
-        e.row_fn = s->row ? apply_row : NULL;
-        e.arg = (void *)s;
-        LEAT_TRY(check_bias(leat_kernel_in(k, 2), &shape));
-        e.bias = leat_kernel_in(k, 2)->data;
-    }
+    LEAT_TRY(leat_fused_end_use(k, &s->end, &shape, &e));
     leat_tensor *c;
     LEAT_TRY(leat_kernel_out(k, 0, &shape, &c));
     leat_gemm(c->dtype, leat_kernel_device(k)->intra, (leat_gemm_op)s->ta, (leat_gemm_op)s->tb,

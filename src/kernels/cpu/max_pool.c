@@ -8,7 +8,23 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { BLOCK = 64 }; /* channels that are computed at a time */
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 4")
+#endif
+
+enum {
+    BLOCK = 64, /* channels that are computed at a time */
+#if defined(__AVX512F__)
+    VECTOR_BYTES = 64,
+#elif defined(__AVX__)
+    VECTOR_BYTES = 32,
+#else
+    VECTOR_BYTES = 16,
+#endif
+    VECTORS = 4, /* that are computed at a time */
+};
 
 typedef struct pooling {
     leat_windows w;
@@ -32,10 +48,14 @@ static void put_index(leat_tensor *t, int64_t i, int64_t v)
 #define FN__(name, type) name##_##type
 #define ADD(a, b) ((T)((FN(LEAT_WIDE))(a) + (FN(LEAT_WIDE))(b)))
 #define T float
+#define MASK int32_t
 #include "kernels/cpu/max_pool.inc"
+#undef MASK
 #undef T
 #define T double
+#define MASK int64_t
 #include "kernels/cpu/max_pool.inc"
+#undef MASK
 #undef T
 #define T int8_t
 #include "kernels/cpu/max_pool.inc"

@@ -157,45 +157,116 @@ static leat_status batch_to_space_run(leat_kernel *k)
     return move(k, false, false);
 }
 
-/* ---- Depth, of (batch, height, width, channels) ---- */
+/* ---- Depth ---- */
 
+/* Images side by side: `wide` has the blocks in its rows and columns, `deep` in its channels. */
+typedef struct depth_args {
+    int64_t block;
+    int64_t batch, channels; /* of `wide` */
+    int64_t rows, columns;   /* of `deep` */
+    size_t bytes;            /* of what is moved as one */
+    bool first, to_depth;    /* first: the channels come before the rows */
+    char *deep, *wide;
+} depth_args;
+
+static void move_pixel(const depth_args *a, size_t in_deep, size_t in_wide)
+{
+    if (a->to_depth)
+        memcpy(a->deep + in_deep * a->bytes, a->wide + in_wide * a->bytes, a->bytes);
+    else
+        memcpy(a->wide + in_wide * a->bytes, a->deep + in_deep * a->bytes, a->bytes);
+}
+
+/* Rows of `wide`, counted over all images (channels last), or all channels of all images. Channels
+ * last, a pixel with all its channels is moved as one. */
+static void move_rows(void *arg, int64_t begin, int64_t end)
+{
+    const depth_args *a = arg;
+    const int64_t height = a->rows * a->block, width = a->columns * a->block;
+    const int64_t square = a->block * a->block;
+    for (int64_t r = begin; r < end; r++) {
+        const int64_t image = r / height, row = r % height;
+        const int64_t n = a->first ? image / a->channels : image;
+        const int64_t channel = a->first ? image % a->channels : 0;
+        for (int64_t c = 0; c < width; c++) {
+            const int64_t part = row % a->block * a->block + c % a->block;
+            const int64_t cell = row / a->block * a->columns + c / a->block;
+            const int64_t at =
+                a->first
+                    ? ((n * square + part) * a->channels + channel) * a->rows * a->columns + cell
+                    : (n * a->rows * a->columns + cell) * square + part;
+            move_pixel(a, (size_t)at, (size_t)(r * width + c));
+        }
+    }
+}
+
+/* The shape of the output; h and ch are the dimensions of rows and channels. */
+static leat_status depth_shape(leat_shape s, int h, int ch, int64_t block, bool to_depth,
+                               leat_shape *out)
+{
+    int64_t square;
+    LEAT_REQUIRE(block >= 2 && leat_mul_ok(block, block, &square), INVALID_ARGUMENT,
+                 "block_size is too large");
+    *out = s;
+    if (to_depth) {
+        LEAT_REQUIRE(s.dim[h] % block == 0 && s.dim[h + 1] % block == 0, INVALID_ARGUMENT,
+                     "Image width %lld and height %lld should be divisible by block_size: %lld",
+                     (long long)s.dim[h + 1], (long long)s.dim[h], (long long)block);
+        out->dim[h] /= block;
+        out->dim[h + 1] /= block;
+        LEAT_REQUIRE(leat_mul_ok(s.dim[ch], square, &out->dim[ch]), INVALID_ARGUMENT,
+                     "%lld channels times %lld are too many", (long long)s.dim[ch],
+                     (long long)square);
+        return NULL;
+    }
+    LEAT_REQUIRE(s.dim[ch] % square == 0, INVALID_ARGUMENT,
+                 "Input depth dimension %lld should be divisible by: %lld", (long long)s.dim[ch],
+                 (long long)square);
+    out->dim[ch] /= square;
+    for (int i = h; i < h + 2; i++)
+        LEAT_REQUIRE(leat_mul_ok(s.dim[i], block, &out->dim[i]), INVALID_ARGUMENT,
+                     "dimension %d times block_size is too large: %lld * %lld", i,
+                     (long long)s.dim[i], (long long)block);
+    return NULL;
+}
+
+/* Of images (batch, height, width, channels), (batch, channels, height, width) or, for qint8,
+ * (batch, channels / 4, height, width, 4), where four channels are moved as one. */
 static leat_status depth(leat_kernel *k, bool to_depth)
 {
     const leat_node *n = leat_kernel_node(k);
     const leat_tensor *x = leat_kernel_in(k, 0);
-    int64_t block = leat_node_int(n, "block_size"), square;
-    LEAT_REQUIRE(strcmp(leat_node_string(n, "data_format"), "NHWC") == 0, INVALID_ARGUMENT,
-                 "Only NHWC data_format supported on CPU. Got %s",
-                 leat_node_string(n, "data_format"));
-    LEAT_REQUIRE(x->shape.rank == 4, INVALID_ARGUMENT, "Input rank should be: 4 instead of: %d",
-                 x->shape.rank);
-    LEAT_REQUIRE(leat_mul_ok(block, block, &square), INVALID_ARGUMENT, "block_size is too large");
-    leat_shape s = x->shape;
-    if (to_depth) {
-        LEAT_REQUIRE(s.dim[1] % block == 0 && s.dim[2] % block == 0, INVALID_ARGUMENT,
-                     "Image width %lld and height %lld should be divisible by block_size: %lld",
-                     (long long)s.dim[2], (long long)s.dim[1], (long long)block);
-        s = leat_shape(s.dim[0], s.dim[1] / block, s.dim[2] / block, s.dim[3] * square);
-    } else {
-        LEAT_REQUIRE(s.dim[3] % square == 0, INVALID_ARGUMENT,
-                     "Input depth dimension %lld should be divisible by: %lld", (long long)s.dim[3],
-                     (long long)square);
-        s = leat_shape(s.dim[0], s.dim[1] * block, s.dim[2] * block, s.dim[3] / square);
-    }
+    const char *format = leat_node_string(n, "data_format");
+    const bool vect = !strcmp(format, "NCHW_VECT_C"), first = strcmp(format, "NHWC") != 0;
+    const int h = first ? 2 : 1, ch = first ? 1 : 3;
+    const int64_t block = leat_node_int(n, "block_size");
+    LEAT_REQUIRE(x->shape.rank == (vect ? 5 : 4), INVALID_ARGUMENT,
+                 "Input rank should be: %d instead of: %d", vect ? 5 : 4, x->shape.rank);
+    LEAT_REQUIRE(!vect || (x->shape.dim[4] == 4 && leat_element_size(x->dtype) == 1),
+                 INVALID_ARGUMENT,
+                 "NCHW_VECT_C wants four channels of 8 bits in the last dimension, got %s %s",
+                 leat_dtype_name(x->dtype), leat_shape_show(&x->shape).s);
+    leat_shape s;
     leat_tensor *y;
+    LEAT_TRY(depth_shape(x->shape, h, ch, block, to_depth, &s));
     LEAT_TRY(leat_kernel_out(k, 0, &s, &y));
-    const leat_tensor *deep = to_depth ? y : x, *wide = to_depth ? x : y;
-    int64_t width = wide->shape.dim[2], rows = wide->shape.dim[0] * wide->shape.dim[1];
-    size_t bytes = (size_t)wide->shape.dim[3] * leat_element_size(x->dtype);
-    for (int64_t r = 0; r < rows && y->count; r++) {
-        for (int64_t c = 0; c < width; c++) {
-            int64_t cell = r / block * deep->shape.dim[2] + c / block;
-            size_t in_deep = (size_t)(cell * square + r % block * block + c % block) * bytes;
-            size_t in_wide = (size_t)(r * width + c) * bytes;
-            memcpy((char *)y->data + (to_depth ? in_deep : in_wide),
-                   (const char *)x->data + (to_depth ? in_wide : in_deep), bytes);
-        }
-    }
+    if (y->count == 0)
+        return NULL;
+    const leat_shape *wide = to_depth ? &x->shape : &s, *deep = to_depth ? &s : &x->shape;
+    depth_args a = {.block = block,
+                    .batch = s.dim[0],
+                    .channels = wide->dim[ch],
+                    .rows = deep->dim[h],
+                    .columns = deep->dim[h + 1],
+                    .bytes = leat_element_size(x->dtype) * (size_t)(vect    ? 4
+                                                                    : first ? 1
+                                                                            : wide->dim[ch]),
+                    .first = first,
+                    .to_depth = to_depth,
+                    .deep = to_depth ? y->data : x->data,
+                    .wide = to_depth ? x->data : y->data};
+    const int64_t rows = a.batch * (first ? a.channels : 1) * wide->dim[h];
+    leat_kernel_for(k, rows, 4 * (double)wide->dim[h + 1], move_rows, &a);
     return NULL;
 }
 

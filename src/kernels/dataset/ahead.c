@@ -77,8 +77,7 @@ static void unref(leat_ahead *a)
     free_slots(a->first);
     free_slots(a->unused);
     leat_iterator_free(a->input);
-    leat_element_clear(&a->pull.element);
-    leat_status_free(a->pull.status);
+    leat_pull_release(&a->pull);
     leat_stats_unref(a->o.stats);
     leat_dataset_unref(a->d);
     pthread_cond_destroy(&a->idle);
@@ -615,7 +614,8 @@ static leat_status restore_slot(leat_ahead *a, leat_state_reader *r)
         s->status = leat_status_new((leat_code)code, __FILE__, __LINE__, "%s", text);
         free(text);
     }
-    return leat_state_get_element(r, &s->element);
+    return s->end || s->status ? leat_state_get_element(r, &s->element)
+                               : leat_state_get_element_of(r, a->d->n, a->d->types, &s->element);
 }
 
 leat_status leat_ahead_restore(leat_ahead *a, leat_dataset *of, const leat_iterator *parent,

@@ -82,13 +82,14 @@ static leat_status pull(leat_iteration *in, leat_tensor **tensors, int n)
     if (!leat_pull_start(&p, in->root))
         leat_pool_wait(in->pool, &done, 0);
     leat_status s = p.status;
+    p.status = NULL;
     if (!s && p.end)
         s = leat_error(OUT_OF_RANGE, "End of sequence");
     if (!s && p.element.n != n)
         s = leat_error(INVALID_ARGUMENT, "The element has %d tensors, not %d", p.element.n, n);
     for (int i = 0; i < n && !s; i++)
         tensors[i] = leat_tensor_ref(p.element.v[i]);
-    leat_element_clear(&p.element);
+    leat_pull_release(&p);
     return s;
 }
 

@@ -203,7 +203,7 @@ static void auto_shard_release(leat_dataset *d)
 static leat_next auto_shard_next(leat_iterator *it, leat_pull *p)
 {
     if (p->why == LEAT_WHY_START)
-        return leat_pull_from(p, it->input);
+        return leat_pull_through(p, it);
     return p->end ? LEAT_NEXT_END : LEAT_NEXT_ELEMENT;
 }
 

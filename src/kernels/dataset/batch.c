@@ -22,7 +22,9 @@ typedef struct batch {
 /* Elements are gathered anew by each pull: what a pull that failed has left is dropped. */
 typedef struct batch_iterator {
     leat_iterator base;
-    leat_elements got;
+    leat_elements got;    /* empty while there are elements in `packed` */
+    leat_packed **packed; /* elements, n_packed of them, that came packed */
+    int64_t n_packed, cap_packed;
 } batch_iterator;
 
 static int64_t batch_cardinality(const leat_dataset *d)
@@ -185,23 +187,69 @@ leat_status leat_batch_elements(leat_elements *l, leat_element *out)
     return s;
 }
 
+/* Drops what was gathered. */
+static void empty(batch_iterator *g, leat_spares *spares)
+{
+    leat_elements_empty(&g->got);
+    for (int64_t i = 0; i < g->n_packed; i++)
+        leat_packed_spare(g->packed[i], spares);
+    g->n_packed = 0;
+}
+
+/* Unpacks what came packed. */
+static leat_status unpack(batch_iterator *g)
+{
+    for (int64_t i = 0; i < g->n_packed; i++) {
+        leat_element e;
+        LEAT_TRY(leat_element_unpack(g->packed[i], &e));
+        leat_elements_add(&g->got, &e);
+    }
+    for (int64_t i = 0; i < g->n_packed; i++)
+        leat_packed_free(g->packed[i]);
+    g->n_packed = 0;
+    return NULL;
+}
+
+/* Adds the element that the pull has. */
+static leat_status add(batch_iterator *g, leat_pull *p)
+{
+    if (p->packed && g->got.n == 0) {
+        leat_grow(g->packed, g->n_packed, g->cap_packed);
+        g->packed[g->n_packed++] = leat_pull_take_packed(p);
+        return NULL;
+    }
+    LEAT_TRY(unpack(g));
+    leat_packed *x = leat_pull_take_packed(p);
+    leat_status s = x ? leat_element_unpack(x, &p->element) : NULL;
+    leat_packed_free(x);
+    if (!s)
+        leat_elements_add(&g->got, &p->element);
+    return s;
+}
+
 /* Pulls until there are enough elements. True: *out is what to return; false: the batch is
  * complete. */
-static bool gather(leat_iterator *it, leat_pull *p, leat_next *out)
+static bool gather(leat_iterator *it, leat_pull *p, bool packs, leat_next *out)
 {
     batch_iterator *g = (batch_iterator *)it;
     const batch *b = (const batch *)it->d;
+    leat_status s = NULL;
     if (p->why == LEAT_WHY_START)
-        leat_elements_empty(&g->got);
+        empty(g, &p->spares);
     else if (p->why == LEAT_WHY_PULLED && !p->end)
-        leat_elements_add(&g->got, &p->element);
-    bool over = p->why == LEAT_WHY_PULLED && p->end;
-    if (!over && g->got.n < b->size) {
-        *out = leat_pull_from(p, it->input);
+        s = add(g, p);
+    if (s) {
+        *out = leat_pull_fail(p, s);
         return true;
     }
-    if (g->got.n == 0 || (b->drop_remainder && g->got.n < b->size)) {
-        leat_elements_clear(&g->got);
+    const bool over = p->why == LEAT_WHY_PULLED && p->end;
+    const int64_t n = g->got.n + g->n_packed;
+    if (!over && n < b->size) {
+        *out = packs ? leat_pull_packed(p, it->input) : leat_pull_from(p, it->input);
+        return true;
+    }
+    if (n == 0 || (b->drop_remainder && n < b->size)) {
+        empty(g, &p->spares);
         *out = LEAT_NEXT_END;
         return true;
     }
@@ -209,28 +257,40 @@ static bool gather(leat_iterator *it, leat_pull *p, leat_next *out)
 }
 
 static leat_next finish(leat_iterator *it, leat_pull *p,
-                        leat_status (*join)(leat_iterator *it, leat_element *out))
+                        leat_status (*join)(leat_iterator *it, leat_spares *spares,
+                                            leat_element *out))
 {
     leat_element e = {0};
-    leat_status s = join(it, &e);
-    leat_elements_empty(&((batch_iterator *)it)->got);
+    leat_status s = join(it, &p->spares, &e);
+    empty((batch_iterator *)it, &p->spares);
     return s ? leat_pull_fail(p, s) : leat_pull_give(p, e);
 }
 
-static leat_status plain(leat_iterator *it, leat_element *out)
+static leat_status plain(leat_iterator *it, leat_spares *spares, leat_element *out)
 {
-    return leat_batch_elements(&((batch_iterator *)it)->got, out);
+    batch_iterator *g = (batch_iterator *)it;
+    const bool packed = g->n_packed > 0;
+    if (packed)
+        LEAT_TRY(leat_packed_batch(g->packed, &g->n_packed, spares, out));
+    if (packed && !g->n_packed)
+        return NULL;
+    LEAT_TRY(unpack(g));
+    return leat_batch_elements(&g->got, out);
 }
 
 static leat_next batch_next(leat_iterator *it, leat_pull *p)
 {
     leat_next n;
-    return gather(it, p, &n) ? n : finish(it, p, plain);
+    return gather(it, p, true, &n) ? n : finish(it, p, plain);
 }
 
 static void batch_close(leat_iterator *it)
 {
-    leat_elements_clear(&((batch_iterator *)it)->got);
+    batch_iterator *g = (batch_iterator *)it;
+    leat_elements_clear(&g->got);
+    for (int64_t i = 0; i < g->n_packed; i++)
+        leat_packed_free(g->packed[i]);
+    free(g->packed);
 }
 
 static const leat_dataset_kind batch_kind = {
@@ -387,7 +447,7 @@ static leat_status pad_component(const batch *b, const leat_elements *l, int c, 
     return bad;
 }
 
-static leat_status padded(leat_iterator *it, leat_element *out)
+static leat_status padded(leat_iterator *it, leat_spares *spares, leat_element *out)
 {
     const batch *b = (const batch *)it->d;
     const leat_elements *l = &((batch_iterator *)it)->got;
@@ -409,7 +469,7 @@ static leat_status padded(leat_iterator *it, leat_element *out)
 static leat_next padded_next(leat_iterator *it, leat_pull *p)
 {
     leat_next n;
-    return gather(it, p, &n) ? n : finish(it, p, padded);
+    return gather(it, p, false, &n) ? n : finish(it, p, padded);
 }
 
 static const leat_dataset_kind padded_kind = {
@@ -553,7 +613,7 @@ static leat_status unbatch_restore(leat_iterator *it, leat_state_reader *r)
     if (!inside)
         return NULL;
     LEAT_TRY(leat_state_get_within(r, 0, INT64_MAX, &row));
-    LEAT_TRY(leat_state_get_element(r, &e));
+    LEAT_TRY(leat_state_get_element_of(r, it->d->n, it->d->types, &e));
     leat_status s = take_whole(u, &e);
     leat_element_clear(&e);
     u->row = row;

@@ -141,7 +141,7 @@ static leat_status memory_restore(leat_iterator *it, leat_state_reader *r)
     LEAT_TRY(leat_state_get_bool(r, &x->reads));
     LEAT_TRY(leat_state_get_within(r, 0, INT64_MAX, &x->i));
     LEAT_TRY(leat_state_get_iterator(r, it->iteration, it->d->in[0], it, 0, &it->input));
-    leat_status s = leat_state_get_elements(r, &l);
+    leat_status s = leat_state_get_elements_of(r, it->d->n, it->d->types, &l);
     if (!s && !x->reads && !it->input && !it->ended)
         s = leat_error(DATA_LOSS, "The position lacks the input of %s", it->d->name);
     if (!s && x->reads) {

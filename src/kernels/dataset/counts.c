@@ -73,7 +73,7 @@ static leat_next repeat_next(leat_iterator *it, leat_pull *p)
     }
     if (count >= 0 && c->i >= count)
         return LEAT_NEXT_END;
-    return leat_pull_from(p, it->input);
+    return leat_pull_through(p, it);
 }
 
 static const leat_dataset_kind repeat_kind = {
@@ -104,7 +104,7 @@ static leat_next take_next(leat_iterator *it, leat_pull *p)
     if (count >= 0 && c->i >= count)
         return LEAT_NEXT_END;
     c->i++;
-    return leat_pull_from(p, it->input);
+    return leat_pull_through(p, it);
 }
 
 static const leat_dataset_kind take_kind = {
@@ -139,7 +139,7 @@ static leat_next skip_next(leat_iterator *it, leat_pull *p)
             return LEAT_NEXT_ELEMENT;
         c->i++;
     }
-    return leat_pull_from(p, it->input);
+    return leat_pull_through(p, it);
 }
 
 static const leat_dataset_kind skip_kind = {
@@ -249,7 +249,7 @@ static leat_status shard_save(leat_iterator *it, leat_state_writer *w)
 static leat_status shard_restore(leat_iterator *it, leat_state_reader *r)
 {
     LEAT_TRY(leat_state_get_within(r, 0, INT64_MAX, &((shard_iterator *)it)->i));
-    return leat_state_get_element(r, &((shard_iterator *)it)->kept);
+    return leat_state_get_element_or_none(r, it->d->n, it->d->types, &((shard_iterator *)it)->kept);
 }
 
 static const leat_dataset_kind shard_kind = {

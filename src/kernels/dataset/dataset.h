@@ -129,6 +129,7 @@ struct leat_iterator {
     uint64_t path; /* where the iterator is below others: the same for each that takes its place */
     int64_t count; /* elements given */
     bool ended;    /* next is not called any more */
+    bool packs;    /* the iterator may give its element packed (pull.h) */
 };
 
 /* The kernel of a dataset op: makes a dataset of this kind and gives it as output 0. */
@@ -141,6 +142,20 @@ leat_status leat_dataset_give(leat_kernel *k, int i, leat_dataset *d) LEAT_MUST_
     static leat_status kind##_run(leat_kernel *k)                                                  \
     {                                                                                              \
         return leat_dataset_run(k, &kind);                                                         \
+    }
+
+/* Rows of a table of kernels. HANDLE: the op gives a handle of a resource
+ * (kernels/any/resource_op.h). BOTH: TensorFlow also has the op under the name that it had before.
+ */
+#define LEAT_DATASET_HANDLE(name, fn)                                                              \
+    {                                                                                              \
+        .op = name, .run = fn, .state_size = sizeof(leat_resource_op),                             \
+        .release = leat_resource_op_release                                                        \
+    }
+#define LEAT_DATASET_BOTH(name, fn)                                                                \
+    {.op = name, .run = fn},                                                                       \
+    {                                                                                              \
+        .op = "Experimental" name, .run = fn                                                       \
     }
 
 /* A dataset over `inputs` datasets, with the types and shapes of input 0; shares them. */

@@ -126,8 +126,25 @@ static leat_status next_fixed(reader *x, leat_strbuf *out, bool *more)
     return NULL;
 }
 
-/* The next element of the file; *more is false at its end. out may be NULL: it is skipped. */
-static leat_status next_in_file(reader *x, leat_tensor **out, bool *more)
+/* Makes the bytes the element that p gives. */
+static leat_status put(const reader *x, leat_pull *p, const void *bytes, size_t n)
+{
+    leat_packed *packed = x->base.packs ? leat_string_pack(bytes, n, &p->spares) : NULL;
+    if (packed) {
+        leat_pull_give_packed(p, packed);
+        return NULL;
+    }
+    leat_tensor *t;
+    LEAT_TRY(leat_tensor_of_bytes(bytes, n, &t));
+    leat_element e = leat_element_new(1);
+    e.v[0] = t;
+    leat_pull_give(p, e);
+    return NULL;
+}
+
+/* Gives the next element of the file to p; *more is false at its end. p may be NULL: the element is
+ * skipped. */
+static leat_status next_in_file(reader *x, leat_pull *p, bool *more)
 {
     const files *d = (const files *)x->base.d;
     leat_strbuf text = {0};
@@ -141,24 +158,25 @@ static leat_status next_in_file(reader *x, leat_tensor **out, bool *more)
         bytes = leat_strbuf_text(&text);
         n = text.n;
     }
-    if (!s && *more && out)
-        s = leat_tensor_of_bytes(bytes, n, out);
+    if (!s && *more && p)
+        s = put(x, p, bytes, n);
     leat_strbuf_release(&text);
     return s;
 }
 
 /* ---- The iterator ---- */
 
-static leat_status find_next(reader *x, leat_tensor **out)
+static leat_status find_next(reader *x, leat_pull *p, bool *found)
 {
     const files *d = (const files *)x->base.d;
     while (x->file < d->n) {
         bool more = false;
         leat_status s = x->records || x->stream ? NULL : open_file(x);
         if (!s)
-            s = next_in_file(x, out, &more);
+            s = next_in_file(x, p, &more);
         if (!s && more) {
             x->given++;
+            *found = true;
             return NULL;
         }
         if (s && !strstr(leat_status_message(s), d->names[x->file]))
@@ -191,17 +209,13 @@ static bool in_memory(reader *x)
 
 static leat_next files_next(leat_iterator *it, leat_pull *p)
 {
-    leat_tensor *t = NULL;
+    bool found = false;
     if (p->why == LEAT_WHY_START && !in_memory((reader *)it))
         return LEAT_NEXT_BLOCK;
-    leat_status s = find_next((reader *)it, &t);
+    leat_status s = find_next((reader *)it, p, &found);
     if (s)
         return leat_pull_fail(p, s);
-    if (!t)
-        return LEAT_NEXT_END;
-    leat_element e = leat_element_new(1);
-    e.v[0] = t;
-    return leat_pull_give(p, e);
+    return found ? LEAT_NEXT_ELEMENT : LEAT_NEXT_END;
 }
 
 static void files_close(leat_iterator *it)

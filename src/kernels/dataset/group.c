@@ -343,47 +343,69 @@ static leat_status group_save(leat_iterator *it, leat_state_writer *w)
 static leat_status restore_flushed(grouper *g, leat_state_reader *r)
 {
     leat_iterator *it = &g->base;
+    const leat_dataset *in = it->d->in[0];
     leat_element result = {0};
     LEAT_TRY(leat_state_get_int(r, &g->key));
-    LEAT_TRY(leat_state_get_elements(r, &g->members));
+    LEAT_TRY(leat_state_get_elements_of(r, in->n, in->types, &g->members));
     LEAT_TRY(make_window(g, g->key));
     leat_status s = leat_data_call(it->iteration, &it->d->fn[REDUCE_FN], &g->window, &result);
     if (!s)
         s = open_flushed(g, &result);
     leat_element_clear(&result);
     LEAT_TRY(s);
-    return leat_state_get_iterator(r, it->iteration, g->flushed->d, it, 1, &g->flushed);
+    LEAT_TRY(leat_state_get_iterator(r, it->iteration, g->flushed->d, it, 1, &g->flushed));
+    LEAT_REQUIRE(g->flushed, DATA_LOSS, "The position lacks the iterator of a group of %s",
+                 it->d->name);
+    return NULL;
 }
 
-static leat_status group_restore(leat_iterator *it, leat_state_reader *r)
+/* The elements of a group, or its state, which is one element, have n components of these types. */
+static leat_status restore_groups(grouper *g, leat_state_reader *r, bool states, int n,
+                                  const leat_dtype *types)
 {
-    grouper *g = (grouper *)it;
-    int64_t n;
-    bool flushed;
+    int64_t count;
     LEAT_TRY(leat_state_get_bool(r, &g->input_over));
     LEAT_TRY(leat_state_get_within(r, 0, INT64_MAX, &g->next));
-    LEAT_TRY(leat_state_get_within(r, 0, (int64_t)(r->n / 9), &n));
-    for (int64_t i = 0; i < n; i++) {
+    LEAT_TRY(leat_state_get_within(r, 0, (int64_t)(r->n / 9), &count));
+    for (int64_t i = 0; i < count; i++) {
         int64_t key;
         LEAT_TRY(leat_state_get_int(r, &key));
         LEAT_REQUIRE(!get(g, key), DATA_LOSS, "The position has two groups of one key");
         group *x = add(g, key);
-        LEAT_TRY(leat_state_get_int(r, &x->size));
-        LEAT_TRY(leat_state_get_elements(r, &x->elements));
-        LEAT_REQUIRE(x->size > 0 || x->elements.n == 1, DATA_LOSS,
+        LEAT_TRY(leat_state_get_within(r, states ? 0 : 1, INT64_MAX, &x->size));
+        LEAT_TRY(leat_state_get_elements_of(r, n, types, &x->elements));
+        LEAT_REQUIRE(!states || x->elements.n == 1, DATA_LOSS,
                      "The position has a group without a state");
     }
+    return NULL;
+}
+
+static leat_status window_restore(leat_iterator *it, leat_state_reader *r)
+{
+    const leat_dataset *in = it->d->in[0];
+    bool flushed;
+    LEAT_TRY(restore_groups((grouper *)it, r, false, in->n, in->types));
     LEAT_TRY(leat_state_get_bool(r, &flushed));
-    return flushed ? restore_flushed(g, r) : NULL;
+    return flushed ? restore_flushed((grouper *)it, r) : NULL;
+}
+
+static leat_status reducer_restore(leat_iterator *it, leat_state_reader *r)
+{
+    const leat_dtype *types;
+    const int n = leat_callable_results(it->d->fn[REDUCER_FN].f, &types);
+    int64_t flushed;
+    LEAT_TRY(restore_groups((grouper *)it, r, true, n, types));
+    return leat_state_get_within(r, 0, 0, &flushed);
 }
 
 #define GROUP_KIND                                                                                 \
     .size = sizeof(leat_dataset), .iterator_size = sizeof(grouper), .inputs = 1,                   \
-    .own_types = true, .close = group_close, .save = group_save, .restore = group_restore
-static const leat_dataset_kind window_kind = {GROUP_KIND, .make = window_make, .next = window_next};
+    .own_types = true, .close = group_close, .save = group_save
+static const leat_dataset_kind window_kind = {GROUP_KIND, .make = window_make, .next = window_next,
+                                              .restore = window_restore};
 LEAT_DATASET_RUN(window_kind)
 static const leat_dataset_kind reducer_kind = {GROUP_KIND, .make = reducer_make,
-                                               .next = reducer_next};
+                                               .next = reducer_next, .restore = reducer_restore};
 LEAT_DATASET_RUN(reducer_kind)
 
 const leat_kernel_def leat_data_kernels_group[] = {

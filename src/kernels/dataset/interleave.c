@@ -218,14 +218,19 @@ static leat_status restore_branch(interleaver *x, leat_state_reader *r)
     int64_t i;
     LEAT_TRY(leat_state_get_within(r, 0, ((const interleave *)it->d)->cycle - 1, &i));
     branch *b = &x->v[i];
-    LEAT_TRY(leat_state_get_element(r, &b->args));
+    LEAT_REQUIRE(!b->it, DATA_LOSS, "The position has a dataset of %s twice", it->d->name);
+    const leat_dataset *in = it->d->in[0];
+    LEAT_TRY(leat_state_get_element_of(r, in->n, in->types, &b->args));
     leat_status s = leat_data_call(it->iteration, &it->d->fn[0], &b->args, &results);
     if (!s)
         s = open_branch(it, &results, x->opened, &b->it);
     leat_element_clear(&results);
     LEAT_TRY(s);
     x->open++;
-    return leat_state_get_iterator(r, it->iteration, b->it->d, it, 0, &b->it);
+    LEAT_TRY(leat_state_get_iterator(r, it->iteration, b->it->d, it, 0, &b->it));
+    LEAT_REQUIRE(b->it, DATA_LOSS, "The position lacks the iterator of a dataset of %s",
+                 it->d->name);
+    return NULL;
 }
 
 static leat_status interleave_restore(leat_iterator *it, leat_state_reader *r)

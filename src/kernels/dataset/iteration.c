@@ -78,8 +78,7 @@ static void iteration_free(void *resource)
         leat_callables_unref(x->set);
         free(x);
     }
-    leat_element_clear(&in->pull.element);
-    leat_status_free(in->pull.status);
+    leat_pull_release(&in->pull);
     leat_cancellation_free(in->closing);
     pthread_mutex_destroy(&in->lock);
     free(in);
@@ -129,7 +128,10 @@ static leat_status restore(leat_iteration *in, leat_dataset *d, leat_state_reade
     LEAT_TRY(leat_state_get_bool(r, &in->held));
     if (in->held) {
         LEAT_TRY(leat_state_get_bool(r, &in->pull.end));
-        LEAT_TRY(leat_state_get_element(r, &in->pull.element));
+        if (in->pull.end)
+            LEAT_TRY(leat_state_get_element(r, &in->pull.element));
+        else
+            LEAT_TRY(leat_state_get_element_of(r, d->n, d->types, &in->pull.element));
     }
     return leat_state_end(r);
 }

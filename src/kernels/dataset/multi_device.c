@@ -200,8 +200,7 @@ static void dealer_free(void *object)
             leat_element_clear(&dropped.element);
         }
     free(d->shards);
-    leat_element_clear(&d->pull.element);
-    leat_status_free(d->pull.status);
+    leat_pull_release(&d->pull);
     pthread_mutex_destroy(&d->lock);
     free(d);
 }

@@ -103,7 +103,7 @@ static void called(void *arg, leat_status s, leat_tensor **results, int n)
 {
     leat_pull *p = arg;
     p->status = s;
-    leat_element_clear(&p->element);
+    leat_pull_drop(p);
     p->element = element_of(results, n);
     p->why = LEAT_WHY_CALLED;
     if (atomic_fetch_add(&p->turns, 1) == 1)
@@ -145,7 +145,7 @@ static bool ascend(leat_pull *p, leat_next result)
     } while (p->at && result == LEAT_NEXT_FAILED && !p->at->d->kind->catches);
     p->end = result == LEAT_NEXT_END;
     if (result != LEAT_NEXT_ELEMENT)
-        leat_element_clear(&p->element);
+        leat_pull_drop(p);
     p->why = LEAT_WHY_PULLED;
     return !p->at;
 }
@@ -185,6 +185,7 @@ static bool run(leat_pull *p)
                 break;
             }
             p->from->above = p->at;
+            p->from->packs = p->packs;
             p->at = p->from;
             p->why = LEAT_WHY_START;
             break;
@@ -210,8 +211,17 @@ bool leat_pull_start(leat_pull *p, leat_iterator *it)
     p->why = LEAT_WHY_START;
     p->status = NULL;
     p->end = false;
-    leat_element_clear(&p->element);
+    it->packs = false;
+    leat_pull_drop(p);
     return run(p);
+}
+
+void leat_pull_release(leat_pull *p)
+{
+    leat_pull_drop(p);
+    leat_spares_release(&p->spares);
+    leat_status_free(p->status);
+    p->status = NULL;
 }
 
 void leat_pull_resume(leat_pull *p)

@@ -7,11 +7,14 @@
  *    p->element is what the function gave.
  * 3. A `next` that returns LEAT_NEXT_WAIT has handed the pull to somebody who will call
  *    leat_pull_resume, maybe before `next` has returned: it does not touch the pull afterwards.
+ * 4. An iterator that is pulled by leat_pull_packed may give its element as one block of memory, in
+ *    p->packed in place of p->element. Those who keep elements for long, or copy them, do so; all
+ *    others never see such a block.
  */
 #ifndef LEAT_PULL_H
 #define LEAT_PULL_H
 
-#include "kernels/dataset/dataset.h"
+#include "kernels/dataset/packed.h"
 
 struct leat_pull {
     leat_iteration *iteration;
@@ -20,7 +23,10 @@ struct leat_pull {
     leat_status status;
     bool end;
     leat_element element;
-    leat_iterator *from;     /* for LEAT_NEXT_PULL */
+    leat_packed *packed;     /* set in place of element: see rule 4 */
+    leat_spares spares;      /* blocks for packed elements */
+    leat_iterator *from;     /* for LEAT_NEXT_PULL, */
+    bool packs;              /* and whether it may give its element packed */
     const leat_data_fn *fn;  /* for LEAT_NEXT_CALL: the function, */
     const leat_element *arg; /* and its first arguments, which stay until it has ended */
     atomic_int turns;        /* who has come to the end of a call: see call() */
@@ -29,6 +35,8 @@ struct leat_pull {
 };
 
 bool leat_pull_start(leat_pull *p, leat_iterator *it);
+/* Frees what a pull that is not under way has: element, status, memory. */
+void leat_pull_release(leat_pull *p);
 void leat_pull_resume(leat_pull *p);
 /* The same on a thread of the pool. */
 void leat_pull_resume_later(leat_pull *p);
@@ -39,6 +47,21 @@ bool leat_pull_may_block(void);
 static inline leat_next leat_pull_from(leat_pull *p, leat_iterator *it)
 {
     p->from = it;
+    p->packs = false;
+    return LEAT_NEXT_PULL;
+}
+/* The same for those who also take a packed element. */
+static inline leat_next leat_pull_packed(leat_pull *p, leat_iterator *it)
+{
+    p->from = it;
+    p->packs = true;
+    return LEAT_NEXT_PULL;
+}
+/* For an iterator that gives its input's elements as they come: pulls its input. */
+static inline leat_next leat_pull_through(leat_pull *p, const leat_iterator *it)
+{
+    p->from = it->input;
+    p->packs = it->packs;
     return LEAT_NEXT_PULL;
 }
 /* Borrows fn and arg until the function has ended. arg may be NULL. */
@@ -54,11 +77,32 @@ static inline leat_next leat_pull_fail(leat_pull *p, leat_status s)
     p->status = s;
     return LEAT_NEXT_FAILED;
 }
-static inline leat_next leat_pull_give(leat_pull *p, leat_element e) /* takes e */
+/* Drops the element that the pull has, if it has one. */
+static inline void leat_pull_drop(leat_pull *p)
 {
     leat_element_clear(&p->element);
+    leat_packed_free(p->packed);
+    p->packed = NULL;
+}
+static inline leat_next leat_pull_give(leat_pull *p, leat_element e) /* takes e */
+{
+    leat_pull_drop(p);
     p->element = e;
     return LEAT_NEXT_ELEMENT;
+}
+/* For an iterator with `packs`. Takes e. */
+static inline leat_next leat_pull_give_packed(leat_pull *p, leat_packed *e)
+{
+    leat_pull_drop(p);
+    p->packed = e;
+    return LEAT_NEXT_ELEMENT;
+}
+/* The pull's packed element, which is the caller's then; or NULL. */
+static inline leat_packed *leat_pull_take_packed(leat_pull *p)
+{
+    leat_packed *e = p->packed;
+    p->packed = NULL;
+    return e;
 }
 
 /* Calls a function and waits for its end, for code that may block. *result is empty on failure. */

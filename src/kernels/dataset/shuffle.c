@@ -38,10 +38,10 @@ typedef struct shuffler {
     uint32_t random[4]; /* numbers from random_at on, if that is not -1 */
     int64_t random_at;
     leat_seeds *seeds; /* where the seeds are from; borrowed, or NULL */
+    bool strings;      /* so are all tensors of an element */
     leat_packed **buffer;
-    leat_packed *spare; /* a block for the next element, or NULL */
-    int64_t cap;        /* places of the buffer that were allocated */
-    int64_t n;          /* elements in the buffer */
+    int64_t cap; /* places of the buffer that were allocated */
+    int64_t n;   /* elements in the buffer */
     int64_t round;
     bool first; /* no element of the input was seen yet */
     bool input_over;
@@ -79,6 +79,9 @@ static leat_status shuffle_open(leat_iterator *it)
                                : NULL;
     if (x->seeds)
         leat_seeds_draw(x->seeds, &x->seed, &x->seed2);
+    x->strings = true;
+    for (int i = 0; i < it->d->n; i++)
+        x->strings &= it->d->types[i] == LEAT_STRING;
     add_slice(x, (slice){0, 0});
     return NULL;
 }
@@ -123,12 +126,6 @@ static void remove_slices(shuffler *x)
     x->n_slices -= n;
 }
 
-static void put(shuffler *x, int64_t position, leat_element *e)
-{
-    *place(x, position) = leat_element_pack(e, x->spare);
-    x->spare = NULL;
-}
-
 /* The place from which the next element is drawn, if the first slice is s then. */
 static leat_packed **next_place(shuffler *x, slice s)
 {
@@ -140,29 +137,42 @@ static leat_packed **next_place(shuffler *x, slice s)
 }
 
 /* Elements of a large buffer are not in the processor's cache: makes it fetch the one that is drawn
- * next, as if the input gives one more element before. */
+ * next, as if the input gives one more element before. Strings that are given packed are not read
+ * in this thread. */
 static void fetch_next(shuffler *x)
 {
     const slice s = {x->slices[0].start, x->slices[0].end + (x->n_slices == 1 && !x->input_over)};
     if (s.start < s.end)
-        leat_packed_fetch(*next_place(x, s));
+        leat_packed_fetch(*next_place(x, s), !(x->strings && x->base.packs));
 }
 
-static leat_status draw(shuffler *x, leat_element *out)
+static leat_next give(shuffler *x, leat_pull *p, leat_packed *drawn)
+{
+    leat_element e;
+    if (x->base.packs && leat_packed_plain(drawn))
+        return leat_pull_give_packed(p, drawn);
+    leat_status s = leat_element_unpack(drawn, &e);
+    if (s)
+        return leat_pull_fail(p, s);
+    leat_packed_spare(drawn, &p->spares);
+    return leat_pull_give(p, e);
+}
+
+static leat_next draw(shuffler *x, leat_pull *p)
 {
     remove_slices(x);
     slice *s = &x->slices[0];
     leat_packed **from = next_place(x, *s), **start = place(x, s->start);
-    LEAT_TRY(leat_element_unpack(*from, out));
-    free(x->spare);
-    x->spare = leat_packed_empty(*from);
+    const leat_next result = give(x, p, *from);
+    if (result == LEAT_NEXT_FAILED)
+        return result;
     *from = *start;
     *start = NULL;
     x->drawn++;
     s->start++;
     x->n--;
     fetch_next(x);
-    return NULL;
+    return result;
 }
 
 static leat_next shuffle_next(leat_iterator *it, leat_pull *p)
@@ -181,17 +191,14 @@ static leat_next shuffle_next(leat_iterator *it, leat_pull *p)
     } else if (p->why == LEAT_WHY_PULLED) {
         x->first = false;
         slice *last = &x->slices[x->n_slices - 1];
-        put(x, last->end++, &p->element);
+        *place(x, last->end++) =
+            p->packed ? leat_pull_take_packed(p) : leat_element_pack(&p->element, &p->spares);
         x->n++;
         enough = x->n_slices > MOST_ROUNDS;
     }
     if (!enough && !x->input_over && x->n < d->size)
-        return leat_pull_from(p, it->input);
-    if (!x->n)
-        return LEAT_NEXT_END;
-    leat_element e;
-    leat_status s = draw(x, &e);
-    return s ? leat_pull_fail(p, s) : leat_pull_give(p, e);
+        return leat_pull_packed(p, it->input);
+    return x->n ? draw(x, p) : LEAT_NEXT_END;
 }
 
 static void shuffle_close(leat_iterator *it)
@@ -199,7 +206,6 @@ static void shuffle_close(leat_iterator *it)
     shuffler *x = (shuffler *)it;
     for (int64_t i = 0; i < x->cap; i++)
         leat_packed_free(x->buffer[i]);
-    free(x->spare);
     free(x->buffer);
     free(x->slices);
 }
@@ -249,10 +255,11 @@ static leat_status restore_slice(shuffler *x, leat_state_reader *r)
                  DATA_LOSS, "The position has more elements than the buffer of %s",
                  x->base.d->name);
     add_slice(x, s);
+    leat_spares none = {0};
     for (int64_t at = s.start; at < s.end; at++, x->n++) {
         leat_element e = {0};
-        LEAT_TRY(leat_state_get_element(r, &e));
-        put(x, at, &e);
+        LEAT_TRY(leat_state_get_element_of(r, x->base.d->n, x->base.d->types, &e));
+        *place(x, at) = leat_element_pack(&e, &none);
     }
     return NULL;
 }

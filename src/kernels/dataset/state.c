@@ -243,14 +243,47 @@ leat_status leat_state_get_element(leat_state_reader *r, leat_element *out)
     return s;
 }
 
-leat_status leat_state_get_elements(leat_state_reader *r, leat_elements *out)
+static leat_status check_components(const leat_state_reader *r, int n, const leat_dtype *types,
+                                    leat_element *e)
 {
-    int64_t n;
+    bool same = e->n == n;
+    for (int i = 0; same && i < n; i++)
+        same = e->v[i]->dtype == leat_dtype_base(types[i]);
+    if (same)
+        return NULL;
+    leat_element_clear(e);
+    return leat_error(DATA_LOSS,
+                      "The saved position is damaged, or is that of another input: an element that "
+                      "ends at byte %zu of %zu has other components than the dataset",
+                      r->at, r->n);
+}
+
+leat_status leat_state_get_element_of(leat_state_reader *r, int n, const leat_dtype *types,
+                                      leat_element *out)
+{
+    LEAT_TRY(leat_state_get_element(r, out));
+    return check_components(r, n, types, out);
+}
+
+leat_status leat_state_get_element_or_none(leat_state_reader *r, int n, const leat_dtype *types,
+                                           leat_element *out)
+{
+    LEAT_TRY(leat_state_get_element(r, out));
+    if (out->n)
+        return check_components(r, n, types, out);
+    leat_element_clear(out);
+    return NULL;
+}
+
+leat_status leat_state_get_elements_of(leat_state_reader *r, int n, const leat_dtype *types,
+                                       leat_elements *out)
+{
+    int64_t count;
     leat_elements_clear(out);
-    LEAT_TRY(leat_state_get_within(r, 0, (int64_t)((r->n - r->at) / 9), &n));
-    for (int64_t i = 0; i < n; i++) {
+    LEAT_TRY(leat_state_get_within(r, 0, (int64_t)((r->n - r->at) / 9), &count));
+    for (int64_t i = 0; i < count; i++) {
         leat_element e = {0};
-        LEAT_TRY(leat_state_get_element(r, &e));
+        LEAT_TRY(leat_state_get_element_of(r, n, types, &e));
         leat_elements_add(out, &e);
     }
     return NULL;

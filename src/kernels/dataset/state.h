@@ -33,7 +33,14 @@ leat_status leat_state_get_text(leat_state_reader *r, char **out) LEAT_MUST_CHEC
 leat_status leat_state_get_tensor(leat_state_reader *r, leat_tensor **out) LEAT_MUST_CHECK;
 /* Replaces *out. */
 leat_status leat_state_get_element(leat_state_reader *r, leat_element *out) LEAT_MUST_CHECK;
-leat_status leat_state_get_elements(leat_state_reader *r, leat_elements *out) LEAT_MUST_CHECK;
+/* The same, but DATA_LOSS if an element does not have n components of these types: functions and
+ * datasets that get the elements rely on them. */
+leat_status leat_state_get_element_of(leat_state_reader *r, int n, const leat_dtype *types,
+                                      leat_element *out) LEAT_MUST_CHECK;
+leat_status leat_state_get_element_or_none(leat_state_reader *r, int n, const leat_dtype *types,
+                                           leat_element *out) LEAT_MUST_CHECK;
+leat_status leat_state_get_elements_of(leat_state_reader *r, int n, const leat_dtype *types,
+                                       leat_elements *out) LEAT_MUST_CHECK;
 /* Sets *at to an iterator of d at the position that was saved, or to NULL. *at is NULL before, or
  * an iterator that was just opened. */
 leat_status leat_state_get_iterator(leat_state_reader *r, leat_iteration *in, leat_dataset *d,

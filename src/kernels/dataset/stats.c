@@ -405,24 +405,14 @@ LEAT_DATASET_RUN(latency_kind)
 static const leat_dataset_kind bytes_kind = {MEASURED_KIND, .next = bytes_next};
 LEAT_DATASET_RUN(bytes_kind)
 
-#define HANDLE(name, fn)                                                                           \
-    {                                                                                              \
-        .op = name, .run = fn, .state_size = sizeof(leat_resource_op),                             \
-        .release = leat_resource_op_release                                                        \
-    }
-#define BOTH(name, fn)                                                                             \
-    {.op = name, .run = fn},                                                                       \
-    {                                                                                              \
-        .op = "Experimental" name, .run = fn                                                       \
-    }
 const leat_kernel_def leat_data_kernels_stats[] = {
-    HANDLE("StatsAggregatorHandle", first_run),
-    HANDLE("ExperimentalStatsAggregatorHandle", first_run),
-    HANDLE("StatsAggregatorHandleV2", second_run),
-    BOTH("StatsAggregatorSummary", summary_run),
+    LEAT_DATASET_HANDLE("StatsAggregatorHandle", first_run),
+    LEAT_DATASET_HANDLE("ExperimentalStatsAggregatorHandle", first_run),
+    LEAT_DATASET_HANDLE("StatsAggregatorHandleV2", second_run),
+    LEAT_DATASET_BOTH("StatsAggregatorSummary", summary_run),
     {.op = "StatsAggregatorSetSummaryWriter", .run = set_writer_run},
-    BOTH("SetStatsAggregatorDataset", set_kind_run),
-    BOTH("LatencyStatsDataset", latency_kind_run),
-    BOTH("BytesProducedStatsDataset", bytes_kind_run),
+    LEAT_DATASET_BOTH("SetStatsAggregatorDataset", set_kind_run),
+    LEAT_DATASET_BOTH("LatencyStatsDataset", latency_kind_run),
+    LEAT_DATASET_BOTH("BytesProducedStatsDataset", bytes_kind_run),
     {0},
 };

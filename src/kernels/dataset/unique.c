@@ -217,7 +217,7 @@ static leat_status rebatch_restore(leat_iterator *it, leat_state_reader *r)
     LEAT_TRY(leat_state_get_within(r, 0, ((const rebatch *)it->d)->parts - 1, &x->part));
     if (x->part == 0)
         return NULL;
-    LEAT_TRY(leat_state_get_element(r, &x->whole));
+    LEAT_TRY(leat_state_get_element_of(r, it->d->n, it->d->types, &x->whole));
     return check_whole(&x->whole);
 }
 
@@ -347,12 +347,12 @@ static leat_status resize_restore(leat_iterator *it, leat_state_reader *r)
     int64_t row;
     LEAT_TRY(leat_state_get_within(r, 0, ((const resize *)it->d)->n - 1, &x->turn));
     LEAT_TRY(leat_state_get_within(r, 0, INT64_MAX, &row));
-    LEAT_TRY(leat_state_get_element(r, &e));
+    LEAT_TRY(leat_state_get_element_or_none(r, it->d->n, it->d->types, &e));
     leat_status s = take_batch(x, &e);
     leat_element_clear(&e);
     LEAT_TRY(s);
     x->row = row;
-    return leat_state_get_elements(r, &x->got);
+    return leat_state_get_elements_of(r, it->d->n, it->d->types, &x->got);
 }
 
 static const leat_dataset_kind resize_kind = {

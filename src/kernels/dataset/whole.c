@@ -25,13 +25,14 @@ static void finish(leat_pull *p)
     whole *w = p->done_arg;
     leat_kernel *k = w->k;
     leat_status s = p->status;
+    p->status = NULL;
     leat_step_off_cancel(k->step, &w->cancel);
     leat_iteration_unref(w->in); /* Waits for the calls of k's step that are under way. */
     if (!s && p->end)
         s = leat_error(INVALID_ARGUMENT, "Dataset was empty.");
     if (!s)
         s = leat_iteration_give(k, &p->element);
-    leat_element_clear(&p->element);
+    leat_pull_release(p);
     free(w);
     leat_kernel_done(k, s);
 }

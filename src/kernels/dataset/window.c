@@ -304,6 +304,24 @@ static leat_status window_save(leat_iterator *it, leat_state_writer *w)
     return leat_state_put_elements(w, &x->buffer);
 }
 
+/* Elements that failed are empty. */
+static leat_status restore_buffer(windower *x, leat_state_reader *r)
+{
+    const leat_dataset *in = x->base.d->in[0];
+    const failure *f = x->failures;
+    int64_t n;
+    LEAT_TRY(leat_state_get_within(r, 0, (int64_t)((r->n - r->at) / 9), &n));
+    for (int64_t i = 0; i < n; i++) {
+        const bool failed = f && f->i == i;
+        leat_element e = {0};
+        LEAT_TRY(leat_state_get_element_of(r, failed ? 0 : in->n, in->types, &e));
+        leat_elements_add(&x->buffer, &e);
+        f = failed ? f->next : f;
+    }
+    LEAT_REQUIRE(!f, DATA_LOSS, "A window lacks the element of an error");
+    return NULL;
+}
+
 static leat_status window_restore(leat_iterator *it, leat_state_reader *r)
 {
     windower *x = (windower *)it;
@@ -320,10 +338,7 @@ static leat_status window_restore(leat_iterator *it, leat_state_reader *r)
         add_failure(x, i, leat_status_new((leat_code)code, __FILE__, __LINE__, "%s", message));
         free(message);
     }
-    LEAT_TRY(leat_state_get_elements(r, &x->buffer));
-    for (const failure *f = x->failures; f; f = f->next)
-        LEAT_REQUIRE(f->i < x->buffer.n, DATA_LOSS, "A window lacks the element of an error");
-    return NULL;
+    return restore_buffer(x, r);
 }
 
 #define WINDOW_KIND                                                                                \

@@ -105,7 +105,7 @@ static leat_next ignore_next(leat_iterator *it, leat_pull *p)
         return LEAT_NEXT_FAILED;
     leat_status_free(p->status);
     p->status = NULL;
-    return leat_pull_from(p, it->input);
+    return leat_pull_through(p, it);
 }
 
 static const leat_dataset_kind ignore_kind = {
@@ -234,7 +234,7 @@ static leat_next counted_next(leat_iterator *it, leat_pull *p)
 {
     const int64_t want = ((const counted *)it->d)->want;
     if (p->why == LEAT_WHY_START)
-        return leat_pull_from(p, it->input);
+        return leat_pull_through(p, it);
     if (want == LEAT_CARDINALITY_INFINITE && p->end)
         return leat_pull_fail(p, leat_error(FAILED_PRECONDITION,
                                             "Input dataset was expected to contain an infinite "
@@ -263,16 +263,6 @@ static const leat_dataset_kind counted_kind = {
 };
 LEAT_DATASET_RUN(counted_kind)
 
-#define HANDLE(name, fn)                                                                           \
-    {                                                                                              \
-        .op = name, .run = fn, .state_size = sizeof(leat_resource_op),                             \
-        .release = leat_resource_op_release                                                        \
-    }
-#define BOTH(name, fn)                                                                             \
-    {.op = name, .run = fn},                                                                       \
-    {                                                                                              \
-        .op = "Experimental" name, .run = fn                                                       \
-    }
 const leat_kernel_def leat_data_kernels_wrap[] = {
     {.op = "ModelDataset", .run = same_run},
     {.op = "OptimizeDataset", .run = same_run},
@@ -281,15 +271,15 @@ const leat_kernel_def leat_data_kernels_wrap[] = {
     {.op = "FinalizeDataset", .run = same_run},
     {.op = "RewriteDataset", .run = same_run},
     {.op = "AssertCardinalityDataset", .run = counted_kind_run},
-    BOTH("AssertNextDataset", same_run),
-    BOTH("NonSerializableDataset", same_run),
-    BOTH("MaxIntraOpParallelismDataset", max_intra_run),
-    BOTH("PrivateThreadPoolDataset", threads_run),
-    BOTH("ChooseFastestDataset", fastest_run),
-    HANDLE("ThreadPoolHandle", threads_handle_run),
-    HANDLE("ExperimentalThreadPoolHandle", threads_handle_run),
-    BOTH("ThreadPoolDataset", use_threads_run),
-    BOTH("IgnoreErrorsDataset", ignore_kind_run),
-    BOTH("SleepDataset", sleep_kind_run),
+    LEAT_DATASET_BOTH("AssertNextDataset", same_run),
+    LEAT_DATASET_BOTH("NonSerializableDataset", same_run),
+    LEAT_DATASET_BOTH("MaxIntraOpParallelismDataset", max_intra_run),
+    LEAT_DATASET_BOTH("PrivateThreadPoolDataset", threads_run),
+    LEAT_DATASET_BOTH("ChooseFastestDataset", fastest_run),
+    LEAT_DATASET_HANDLE("ThreadPoolHandle", threads_handle_run),
+    LEAT_DATASET_HANDLE("ExperimentalThreadPoolHandle", threads_handle_run),
+    LEAT_DATASET_BOTH("ThreadPoolDataset", use_threads_run),
+    LEAT_DATASET_BOTH("IgnoreErrorsDataset", ignore_kind_run),
+    LEAT_DATASET_BOTH("SleepDataset", sleep_kind_run),
     {0},
 };

@@ -327,6 +327,50 @@ def draws(f):
             output_dtype=t))
 
 
+QUANTIZED = [(tf.qint8, tf.int8), (tf.quint8, tf.uint8), (tf.qint16, tf.int16),
+             (tf.quint16, tf.uint16), (tf.qint32, tf.int32)]
+RANGES = [(-1., 1.), (0., 6.), (-3.7, 11.25), (-128., 127.), (1., 2.), (-5., -4.), (0., 0.),
+          (.5, .5), (-1e5, 3e4)]
+
+
+def quantized(f):
+    modes = [('MIN_COMBINED', 'HALF_AWAY_FROM_ZERO'), ('MIN_FIRST', 'HALF_AWAY_FROM_ZERO'),
+             ('SCALED', 'HALF_AWAY_FROM_ZERO'), ('SCALED', 'HALF_TO_EVEN')]
+    for t, plain in QUANTIZED:
+        info = np.iinfo(plain.as_numpy_dtype)
+        # 32 bits are more than a float has: near the ends of the range TensorFlow's casts overflow.
+        wide = t == tf.qint32
+        for mode, rounding in modes:
+            for low, high in [r for r in RANGES if not wide or r != (.5, .5)]:
+                def quantize(b):
+                    inside = b.rng.uniform(low, high, 40)
+                    x = inside if wide else np.concatenate(
+                        [inside, b.rng.uniform(low - 1, high + 1, 20), [low, high, 0., -0.]])
+                    y = raw.QuantizeV2(input=b.feed(x.astype(np.float32), FLOAT),
+                                       min_range=b.feed(low, FLOAT), max_range=b.feed(high, FLOAT),
+                                       T=t, mode=mode, round_mode=rounding)
+                    return [raw.Bitcast(input=y[0], type=plain), y[1], y[2]]
+                name = '%s/%s/%s/%g_%g' % (name_of(t), mode, rounding, low, high)
+                f.case(name, 'QuantizeV2', quantize)
+                if rounding == 'HALF_TO_EVEN':
+                    continue
+
+                def dequantize(b):
+                    x = b.rng.randint(info.min, info.max + 1, 40)
+                    x = np.concatenate([x, [info.min, info.max - 200 * wide, 0]]).astype(plain.as_numpy_dtype)
+                    return raw.Dequantize(
+                        input=raw.Bitcast(input=b.feed(x, plain), type=t),
+                        min_range=b.feed(low, FLOAT), max_range=b.feed(high, FLOAT), mode=mode)
+                f.case(name, 'Dequantize', dequantize, 4)
+    f.case('bad/ends', 'QuantizeV2', lambda b: raw.QuantizeV2(
+        input=b.rand((2,), FLOAT), min_range=b.feed(2., FLOAT), max_range=b.feed(1., FLOAT),
+        T=tf.qint8)[1], error='input_max_range must be larger than input_min_range.')
+    f.case('bad/mode', 'QuantizeV2', lambda b: raw.QuantizeV2(
+        input=b.rand((2,), FLOAT), min_range=b.feed(0., FLOAT), max_range=b.feed(1., FLOAT),
+        T=tf.qint8, round_mode='HALF_TO_EVEN')[1],
+        error="Round mode 'HALF_TO_EVEN' only supported for mode 'SCALED'")
+
+
 def others(f):
     def optional(b):
         o = raw.OptionalFromValue(components=[b.rand((2,), FLOAT), b.rand((), tf.string)])
@@ -354,5 +398,5 @@ def others(f):
 
 
 def make(f):
-    for part in (strings, sets, sparse_products, space, linalg, lists, draws, others):
+    for part in (strings, sets, sparse_products, space, linalg, lists, draws, quantized, others):
         part(f)

@@ -98,6 +98,86 @@ def shuffles(f):
         f.case('seeds_%d_%d' % seeds, 'RandomShuffle', seeded)
 
 
+SAMPLERS = ['UniformCandidateSampler', 'LogUniformCandidateSampler',
+            'LearnedUnigramCandidateSampler', 'ThreadUnsafeUnigramCandidateSampler']
+
+
+def candidates(f):
+    def runs(b, op, true, n=3, **attrs):
+        true = np.array(true, np.int64)
+        ys = getattr(raw, op)(true_classes=b.feed(true, tf.int64), num_true=true.shape[1],
+                              seed=attrs.pop('seed', 5), seed2=attrs.pop('seed2', 6), **attrs)
+        for _ in range(n):
+            b.run(list(ys))
+    for op in SAMPLERS:
+        most = [1, 2, 8, 11, 1000] + ([] if 'Unigram' in op else [2 ** 40, 2 ** 62 + 3])
+        for top in most:
+            for unique in (False, True):
+                n = min(7, top) if unique else 7
+                f.case('%d/%s' % (top, 'unique' if unique else 'any'), op, lambda b: runs(
+                    b, op, [[0, top - 1], [top // 2, 0]], num_sampled=n, unique=unique,
+                    range_max=top), 4)
+        f.case('all', op, lambda b: runs(b, op, [[1], [2], [2]], num_sampled=6, unique=True,
+                                         range_max=6), 4)
+        f.case('empty', op, lambda b: runs(b, op, np.zeros((0, 2)), num_sampled=3, unique=False,
+                                           range_max=6), 4)
+        f.case('seeds', op, lambda b: runs(b, op, [[3]], num_sampled=9, unique=False,
+                                           range_max=50, seed=-3, seed2=2 ** 40 + 7), 4)
+        f.case('bad/range', op, lambda b: getattr(raw, op)(
+            true_classes=b.feed([[1]], tf.int64), num_true=1, num_sampled=3, unique=True,
+            range_max=2), error="Sampler's range is too small.")
+        f.case('bad/columns', op, lambda b: getattr(raw, op)(
+            true_classes=b.feed([[1, 2]], tf.int64, 'nothing'), num_true=1, num_sampled=3,
+            unique=False, range_max=9), error='true_classes must have num_true columns')
+        f.case('bad/rank', op, lambda b: getattr(raw, op)(
+            true_classes=b.feed([1, 2], tf.int64, 'nothing'), num_true=1, num_sampled=3,
+            unique=False, range_max=9), error='true_classes must be a matrix')
+    op = 'FixedUnigramCandidateSampler'
+    for name, weights in [('even', [1.] * 4), ('steep', [1., 2., 4., 8., 16.]),
+                          ('some', [0., .3, 0., 7., 2.5, 1.]), ('one', [3.])]:
+        for unique in (False, True):
+            for power in (1., .75, 0.):
+                n = min(2, len(weights)) if unique else 6
+                f.case('%s/%s/%g' % (name, unique, power), op, lambda b: runs(
+                    b, op, [[0], [len(weights) - 1], [99]], num_sampled=n, unique=unique,
+                    range_max=len(weights), unigrams=weights, distortion=power), 4)
+    f.case('reserved', op, lambda b: runs(b, op, [[0, 3]], num_sampled=6, unique=False,
+                                          range_max=5, num_reserved_ids=2, unigrams=[1., 2., 3.]), 4)
+    for shard, classes in [(0, 3), (1, 4), (2, 2)]:
+        f.case('shard_%d' % shard, op, lambda b: runs(
+            b, op, [[0, 1]], num_sampled=6, unique=False, range_max=classes, num_reserved_ids=2,
+            num_shards=3, shard=shard, unigrams=[1., 2., 3., 4., 5., 6., 7., 8.]), 4)
+    f.case('bad/none', op, lambda b: raw.FixedUnigramCandidateSampler(
+        true_classes=b.feed([[1]], tf.int64), num_true=1, num_sampled=3, unique=True, range_max=2),
+        error='Must provide either vocab_file or unigrams.')
+    f.case('bad/both', op, lambda b: raw.FixedUnigramCandidateSampler(
+        true_classes=b.feed([[1]], tf.int64), num_true=1, num_sampled=3, unique=True, range_max=2,
+        vocab_file='words', unigrams=[1., 2.]),
+        error='Must only provide one of vocab_file and unigrams.')
+    for n in (1, 5):
+        f.case('all_%d' % n, 'AllCandidateSampler', lambda b: runs(
+            b, 'AllCandidateSampler', [[0, n - 1], [9, 0]], num_sampled=n, unique=True))
+    op = 'ComputeAccidentalHits'
+    for name, true, sampled in [('some', [[1, 2], [3, 3], [0, 9]], [3, 1, 7, 0]),
+                                ('twice', [[1], [5]], [5, 1, 1, 5]), ('none', [[1]], [2, 3]),
+                                ('empty', np.zeros((0, 2)), [1]), ('no_samples', [[1]], []),
+                                ('many', np.arange(200).reshape(50, 4) % 37,
+                                 np.arange(0, 90, 3) - 20)]:
+        true = np.array(true, np.int64)
+        f.case(name, op, lambda b: list(raw.ComputeAccidentalHits(
+            true_classes=b.feed(true, tf.int64),
+            sampled_candidates=b.feed(np.array(sampled, np.int64), tf.int64),
+            num_true=true.shape[1])))
+    f.case('bad/columns', op, lambda b: list(raw.ComputeAccidentalHits(
+        true_classes=b.feed([[1, 2]], tf.int64, 'nothing'),
+        sampled_candidates=b.feed([1], tf.int64), num_true=1)),
+        error='true_candidates must be a batch_size * num_true matrix')
+    f.case('bad/samples', op, lambda b: list(raw.ComputeAccidentalHits(
+        true_classes=b.feed([[1]], tf.int64),
+        sampled_candidates=b.feed([[1]], tf.int64, 'nothing'), num_true=1)),
+        error='sampled_candidates must be a vector')
+
+
 SEED_VALUES = [None, 0, 1, 42, 87654321, 2 ** 31 - 1, 2 ** 31, 2 ** 32 + 5, -1]
 
 
@@ -143,3 +223,4 @@ def make(f):
     distributions(f)
     integers(f)
     shuffles(f)
+    candidates(f)
