@@ -21,7 +21,7 @@ deps: ## install what the build needs (Debian packages), if it is missing
 	@scripts/deps $(if $(findstring LEAT_CLUSTER=OFF,$(CMAKE_FLAGS)),,libgrpc-dev libssl-dev)
 
 test: all ## run the tests
-	@scripts/deps iproute2 g++ libcurl4 || echo 'without iproute2 link_test skips, without g++ install_test is not there, without libcurl4 files_test skips'
+	@scripts/deps iproute2 g++ libcurl4 ocl-icd-libopencl1 pocl-opencl-icd || echo 'without iproute2 link_test skips, without PoCL the tests of OpenCL skip, without g++ install_test is not there, without libcurl4 files_test skips'
 	@scripts/ctest $(BUILD) $(CTEST_FLAGS)
 
 demo: all ## train MNIST on this machine: one parameter server, two workers

@@ -31,7 +31,13 @@ typedef struct leat_allocator {
     struct leat_device *device;
     /* Copies bytes within a memory that is not the host's, in the order of the device's work. */
     leat_status (*copy)(struct leat_allocator *a, void *to, const void *from, size_t bytes);
+    /* Words the error after alloc gave NULL for this size; NULL: leat_buffer_new does. */
+    leat_status (*exhausted)(struct leat_allocator *a, size_t size);
 } leat_allocator;
+
+/* What the calling thread allocates memory for now, such as a node's name, for allocators whose
+ * errors say who holds the memory; or NULL. Whoever sets it sets it back before the text goes. */
+extern __thread const char *leat_buffer_for;
 
 extern leat_allocator leat_cpu_memory; /* the process's main memory; large buffers use huge pages */
 static inline leat_allocator *leat_cpu_allocator(void)
