@@ -12,6 +12,12 @@
 
 static leat_status open_kind(leat_graph *g, const leat_session_options *o, leat_session **out)
 {
+    LEAT_REQUIRE(!o->gpu.visible_devices && o->gpu.memory_fraction == 0 && !o->gpu.memory_limit,
+                 INVALID_ARGUMENT,
+                 "The GPUs of a session at %s are those of its servers: give leat_gpu_options to "
+                 "leat_server_start, or leat server --visible_device_list, --gpu_memory_fraction, "
+                 "--gpu_memory_limit",
+                 o->target);
     for (int i = 0; leat_session_kinds[i]; i++) {
         const leat_session_kind *k = leat_session_kinds[i];
         if (strncmp(o->target, k->prefix, strlen(k->prefix)) == 0)
@@ -75,6 +81,7 @@ leat_status leat_session_open_with(leat_graph *g, const leat_session_options *op
 
 static size_t key_put(int32_t *key, size_t n, const leat_out *x, int count)
 {
+                              .gpu = o.gpu,
     key[n++] = count;
     for (int i = 0; i < count; i++) {
         key[n++] = x[i].node->id;
