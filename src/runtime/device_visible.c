@@ -4,9 +4,11 @@
  * 1. LEAT_VISIBLE_DEVICES, or, where that is not set, CUDA_VISIBLE_DEVICES lists the machine's
  *    numbers of the GPUs that there are for the process. CUDA_VISIBLE_DEVICES is read as CUDA reads
  *    it: what follows the first entry that names no GPU cannot be seen. In LEAT_VISIBLE_DEVICES
- * such an entry is an error.
+ *    such an entry is an error.
  * 2. leat_gpu_options.visible_devices (visible_device_list of TensorFlow's GPUOptions) lists
  *    positions in what 1 leaves; a wrong entry is an error, in TensorFlow's words.
+ * 3. Where the machine has no such device at all, no entry is an error, so that a program with
+ *    these settings runs on the CPU there, as TensorFlow's does.
  */
 #include <ctype.h>
 #include <math.h>
@@ -101,14 +103,15 @@ static bool read_entries(const char *text, int most, numbers *out, piece *wrong_
     return false;
 }
 
-static void say_hidden(const leat_device_kind *k, const char *text, piece wrong, int most)
+static void say_hidden(const leat_device_kind *k, const char *whose, const char *text, piece wrong,
+                       int most)
 {
     if (wrong.n == 2 && memcmp(wrong.s, "-1", 2) == 0)
         return; /* the usual way to hide what follows */
     LEAT_LOG(WARNING,
-             "CUDA_VISIBLE_DEVICES=%s: \"%.*s\" is not the number of a further %s device of this "
-             "machine, which has %d; as with CUDA, neither it nor what follows it is visible",
-             text, wrong.n, wrong.s, k->type, most);
+             "%s_VISIBLE_DEVICES=%s: \"%.*s\" is not the number of a further %s device of this "
+             "machine, which has %d; neither it nor what follows it is visible",
+             whose, text, wrong.n, wrong.s, k->type, most);
 }
 
 static leat_status from_environment(const leat_device_kind *k, int most, numbers *out)
@@ -123,8 +126,8 @@ static leat_status from_environment(const leat_device_kind *k, int most, numbers
     }
     if (!read_entries(text, most, out, &wrong))
         return NULL;
-    if (!own) {
-        say_hidden(k, text, wrong, most);
+    if (!own || !most) {
+        say_hidden(k, own ? "LEAT" : "CUDA", text, wrong, most);
         return NULL;
     }
     int v = number_of(wrong);
@@ -164,7 +167,7 @@ leat_status leat_devices_visible(const leat_device_kind *k, const leat_gpu_optio
 {
     numbers all = {.v = leat_new_array(int, most + 1)}, some = all;
     leat_status s = from_environment(k, most, &all);
-    if (!s && o->visible_devices && o->visible_devices[0]) {
+    if (!s && most && o->visible_devices && o->visible_devices[0]) {
         some = (numbers){.v = leat_new_array(int, all.n + 1)};
         s = from_options(o->visible_devices, &all, &some);
         free(all.v);

@@ -75,6 +75,10 @@ static void environment(void)
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         char text[64];
         set("LEAT_VISIBLE_DEVICES", wrong[i].own);
+        int *none, n = -1;
+        CHECK_OK(leat_devices_visible(&guarded_kind, &(leat_gpu_options){0}, 0, &none, &n));
+        CHECK_INT(n, 0); /* on a machine without such devices there is no wrong number */
+        free(none);
         CHECK_ERROR(visible(&(leat_gpu_options){0}, text, sizeof(text)), INVALID_ARGUMENT,
                     wrong[i].words);
     }
