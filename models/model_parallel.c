@@ -19,7 +19,7 @@ enum { MOST = 32, CLASSES = 10, PIXELS = 784 };
 static mnist_flags f = {
     .train_steps = 1000, .batch_size = 128, .hidden_units = 256, .seed = 1, .learning_rate = 0.1};
 static int64_t layers = 4, micro_batches = 1, in_flight, towers = 1, threads = 1;
-static const char *device_list = "/cpu:0,/cpu:1", *devices;
+static const char *device_list = "/cpu:0,/cpu:1", *devices, *graph_out;
 static bool log_placement, soft = true;
 
 static const flag flags[] = {
@@ -35,6 +35,8 @@ static const flag flags[] = {
     {"threads", FLAG_INT, &threads, 0, "that a kernel may use; 0: all cores"},
     {"allow_soft_placement", FLAG_BOOL, &soft, 0,
      "take another device where one cannot run a node"},
+    {"graph_out", FLAG_STRING, &graph_out, 0,
+     "only write the graph, a GraphDef, to this file: nodes x, y, loss, train, init"},
     {"log_device_placement", FLAG_BOOL, &log_placement, 0, "write the device of each node"},
     {0},
 };
@@ -144,9 +146,10 @@ static void build_train(model *m, leat_optimizer *opt)
         grads[t] = tower(m, t, batch, &losses[t], &n);
     }
     all = leat_average_gradients(grads, (int)towers, n);
-    m->train = leat_apply_gradients(opt, all, n, .global_step = leat_global_step(g));
-    m->loss =
-        leat_mul(leat_add_n(losses, (int)towers), leat_scalar(g, LEAT_FLOAT, 1.0 / (double)towers));
+    m->train =
+        leat_apply_gradients(opt, all, n, .global_step = leat_global_step(g), .name = "train");
+    leat_out part = leat_scalar(g, LEAT_FLOAT, 1.0 / (double)towers);
+    m->loss = leat_mul(leat_add_n(losses, (int)towers), part, leat_name("loss"));
     for (int t = 0; t < towers; t++)
         free(grads[t]);
     free(all);
@@ -157,8 +160,8 @@ static leat_status build(model *m)
     leat_graph *g = m->g;
     const part whole = {0, layers + 1};
     leat_graph_set_seed(g, f.seed);
-    m->x = leat_placeholder(g, LEAT_FLOAT, leat_shape(-1, PIXELS));
-    m->y_ = leat_placeholder(g, LEAT_FLOAT, leat_shape(-1, CLASSES));
+    m->x = leat_placeholder(g, LEAT_FLOAT, leat_shape(-1, PIXELS), leat_name("x"));
+    m->y_ = leat_placeholder(g, LEAT_FLOAT, leat_shape(-1, CLASSES), leat_name("y"));
     leat_optimizer *opt = leat_gradient_descent(.learning_rate = f.learning_rate);
     build_train(m, opt);
     leat_optimizer_free(opt);
@@ -212,6 +215,19 @@ static leat_status run(const model *m, leat_mnist *data)
     return status;
 }
 
+static leat_status write_graph(const leat_graph *g)
+{
+    void *bytes;
+    size_t n;
+    LEAT_TRY(leat_graph_to_binary(g, &bytes, &n));
+    FILE *to = fopen(graph_out, "wb");
+    bool ok = to && fwrite(bytes, 1, n, to) == n;
+    ok &= to && fclose(to) == 0;
+    free(bytes);
+    LEAT_REQUIRE(ok, UNKNOWN, "%s cannot be written", graph_out);
+    return NULL;
+}
+
 static leat_status work(model *m)
 {
     leat_mnist *data;
@@ -222,6 +238,8 @@ static leat_status work(model *m)
                  (long long)f.batch_size, (long long)towers, (long long)micro_batches);
     LEAT_TRY(read_devices(m));
     LEAT_TRY(build(m));
+    if (graph_out)
+        return write_graph(m->g);
     LEAT_TRY(leat_mnist_open(f.data_dir, (uint64_t)f.seed, &data));
     printf("%s\n", leat_mnist_source(data));
     leat_status s = run(m, data);

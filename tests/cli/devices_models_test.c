@@ -129,12 +129,92 @@ static void options(void)
     }
 }
 
+/* ---- On the GPUs that PoCL makes of the CPU ---- */
+
+#define GPUS "export POCL_DEVICES='basic basic basic basic'; "
+#define GPU "/job:localhost/replica:0/task:0/device:GPU:"
+
+static bool has_pocl(void)
+{
+    command c = command_start(GPUS LEAT_BINARY_DIR "/leat devices");
+    command_read(c, NULL);
+    const bool has = command_end(c) == 0 && strstr(output, GPU "3");
+    if (!has)
+        printf("no PoCL: skipped\n");
+    return has;
+}
+
+/* Each of TensorFlow's five forms, and what is ours. */
+static void visible_gpus(void)
+{
+    static const struct {
+        const char *set, *words, *not_words;
+        int code;
+    } rows[] = {
+        {"CUDA_VISIBLE_DEVICES=1", GPU "0 ", GPU "1 ", 0},
+        {"CUDA_VISIBLE_DEVICES=0,1", GPU "1 ", GPU "2 ", 0},
+        {"CUDA_VISIBLE_DEVICES='\"0,1\"'", GPU "1 ", GPU "2 ", 0},
+        {"CUDA_VISIBLE_DEVICES=0,2", "(number 2 of this machine's)", GPU "2 ", 0},
+        {"CUDA_VISIBLE_DEVICES=", CPU "0", GPU, 0},
+        {"CUDA_VISIBLE_DEVICES=-1", CPU "0", GPU, 0},
+        {"CUDA_VISIBLE_DEVICES=3,9,1", "(number 3 of this machine's)", GPU "1 ", 0},
+        {"CUDA_VISIBLE_DEVICES=0 LEAT_VISIBLE_DEVICES=2,1,0", GPU "2 ", GPU "3 ", 0},
+        {"LEAT_VISIBLE_DEVICES=0,4", "\"4\" is not the number of a GPU device", CPU, 2},
+    };
+    if (!has_pocl())
+        return;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char line[512];
+        snprintf(line, sizeof(line), GPUS "%s %s/leat devices", rows[i].set, LEAT_BINARY_DIR);
+        runs(rows[i].code, rows[i].words, line);
+        if (strstr(output, rows[i].not_words)) {
+            test_failures++;
+            printf("%s shows %s:\n%s", rows[i].set, rows[i].not_words, output);
+        }
+    }
+}
+
+static void programs_on_gpus(void)
+{
+    if (!has_pocl())
+        return;
+    runs(0, "[[44 56]\n [98 128]]\n", GPUS "$M/devices_matmul");
+    CHECK(strstr(output, "Device mapping:\n" GPU "0 -> device: 0, name: "));
+    CHECK(strstr(output, GPU "3 -> device: 3, name: "));
+    CHECK(strstr(output, "MatMul: (MatMul): " GPU "2\n"));
+    CHECK(strstr(output, "MatMul_1: (MatMul): " GPU "3\n"));
+    CHECK(strstr(output, "AddN: (AddN): " CPU "0\n"));
+    runs(0, "c = [2 4 6], a_gpu = 0\n", GPUS "$M/devices_soft --allow_soft_placement");
+    CHECK(strstr(output, "a_gpu: (VariableV2): " CPU "0\n"));
+    CHECK(strstr(output, "c: (Add): " GPU "1\n") && strstr(output, "b: (Const): " GPU "0\n"));
+    runs(1, "Cannot assign a device for operation ", GPUS "$M/devices_soft");
+    CHECK(strstr(output, "Could not satisfy explicit device specification '/device:GPU:0' because "
+                         "no supported kernel for GPU devices is available."));
+    CHECK(strstr(output, "Registered kernels:\n  device='CPU'\n"));
+    runs(1, GPU "1 ]. Make sure the device", GPUS "LEAT_VISIBLE_DEVICES=3,0 $M/devices_matmul");
+}
+
+static void nets_on_gpus(void)
+{
+    if (!has_pocl())
+        return;
+    runs(0, "test accuracy", TRAIN "--device_list /cpu:0");
+    const double want = loss_at_end();
+    runs(0, "test accuracy", GPUS TRAIN "--device_list /gpu:0,/gpu:1 --micro_batches 4");
+    CHECK_NEAR(loss_at_end(), want, 2e-3);
+    runs(0, "test accuracy",
+         GPUS TRAIN "--device_list /gpu:0,/gpu:1,/gpu:2,/gpu:3 --towers 2 --micro_batches 2");
+    CHECK_NEAR(loss_at_end(), want, 2e-3);
+}
+
 int main(int argc, char **argv)
 {
     strcpy(dir, "/tmp/leat-devices-XXXXXX");
     CHECK(mkdtemp(dir) != NULL);
     int failed = RUN(argc, argv, {"products", products}, {"nothing_there", nothing_there},
-                     {"soft", soft}, {"model_parallel", model_parallel}, {"options", options});
+                     {"soft", soft}, {"model_parallel", model_parallel}, {"options", options},
+                     {"visible_gpus", visible_gpus}, {"programs_on_gpus", programs_on_gpus},
+                     {"nets_on_gpus", nets_on_gpus});
     char line[128];
     snprintf(line, sizeof(line), "rm -rf %s", dir);
     return system(line) != 0 || failed;
