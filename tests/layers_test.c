@@ -16,6 +16,7 @@ static const struct {
     {"kernels/any", "core proto io graph ops runtime kernels"},
     {"kernels/cpu", "core proto io graph ops runtime kernels"},
     {"kernels/dataset", "core proto io graph ops runtime kernels"},
+    {"kernels/opencl", "core proto io graph ops runtime kernels"},
     {"data", "core proto data io"},
     {"io", "core proto io"},
     {"train", "core proto graph runtime io train"},

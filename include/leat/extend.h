@@ -218,7 +218,10 @@ enum {
     LEAT_KERNEL_ROWS = 8,   /* its state is a leat_row1 or leat_row2 (leat/rows.h) */
     /* Hands its inputs on as outputs and looks at none of them, but for those that `host` names:
      * their memory may be the host's or the device's. */
-    LEAT_KERNEL_ANY_MEMORY = 16
+    LEAT_KERNEL_ANY_MEMORY = 16,
+    /* All inputs, outputs and temporary memory are the host's, whatever the device's memory is: for
+     * shapes and counts, which a device would only have to copy to and fro. */
+    LEAT_KERNEL_ON_HOST = 32
 };
 
 /* One of run and run_async is set. `state`, of state_size bytes, initially zero, belongs to one

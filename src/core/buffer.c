@@ -18,6 +18,8 @@ enum {
 };
 static_assert(sizeof(leat_buffer) <= HEADER, "a buffer's header fits before its data");
 
+__thread const char *leat_buffer_for;
+
 static bool charge(leat_allocator *a, size_t size)
 {
     if (size < COUNTED_FROM)
@@ -95,6 +97,8 @@ leat_status leat_buffer_new(leat_allocator *a, leat_dtype t, int64_t count, leat
                  INVALID_ARGUMENT, "%lld elements of type %s would need more than 2**63 - 1 bytes",
                  (long long)count, leat_dtype_name(t));
     leat_buffer *b = leat_buffer_try(a, t, (size_t)size);
+    if (!b && a && a->exhausted)
+        return a->exhausted(a, (size_t)size);
     LEAT_REQUIRE(b, RESOURCE_EXHAUSTED, "OOM when allocating %lld bytes on %s", (long long)size,
                  a ? a->name : "CPU");
     *out = b;

@@ -34,7 +34,13 @@ typedef struct leat_allocator {
     /* Frees memory that is kept for later, after alloc gave NULL or the limit was reached; false if
      * there is none. NULL: nobody keeps any. */
     bool (*reclaim)(struct leat_allocator *a);
+    /* Words the error after alloc gave NULL for this size; NULL: leat_buffer_new does. */
+    leat_status (*exhausted)(struct leat_allocator *a, size_t size);
 } leat_allocator;
+
+/* What the calling thread allocates memory for now, such as a node's name, for allocators whose
+ * errors say who holds the memory; or NULL. Whoever sets it sets it back before the text goes. */
+extern __thread const char *leat_buffer_for;
 
 extern leat_allocator leat_cpu_memory; /* the process's main memory; large buffers use huge pages */
 static inline leat_allocator *leat_cpu_allocator(void)

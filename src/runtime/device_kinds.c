@@ -7,11 +7,12 @@
 #include "runtime/device_kind.h"
 #include "runtime/kernel_int.h"
 
-enum { BUILT_IN = 1, MOST = 16 };
+enum { BUILT_IN = 2, MOST = 16 };
 
-extern const leat_device_kind leat_cpu_kind; /* src/kernels/cpu_device.c */
+extern const leat_device_kind leat_cpu_kind;    /* src/kernels/cpu_device.c */
+extern const leat_device_kind leat_opencl_kind; /* src/kernels/opencl/device.c */
 
-static const leat_device_kind *kinds[MOST] = {&leat_cpu_kind};
+static const leat_device_kind *kinds[MOST] = {&leat_cpu_kind, &leat_opencl_kind};
 static atomic_int n_kinds = BUILT_IN;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while a kind is added */
 

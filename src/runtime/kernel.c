@@ -88,14 +88,19 @@ leat_status leat_kernel_out(leat_kernel *k, int i, const leat_shape *shape, leat
 {
     leat_dtype t = leat_kernel_out_dtype(k, i);
     leat_tensor *y = NULL;
+    leat_status s = NULL;
+    leat_buffer_for = k->bound->node->name;
     if (k->slots && k->slots[i] >= 0 && !leat_dtype_managed(t)) {
         int64_t count = leat_shape_count(shape);
         if (count > 0)
             y = from_plan(k, i, t, shape, count);
     }
     if (!y)
-        LEAT_TRY(leat_tensor_alloc(leat_kernel_out_on_host(k, i) ? NULL : k->device->allocator, t,
-                                   shape, &y));
+        s = leat_tensor_alloc(leat_kernel_out_on_host(k, i) ? NULL : k->device->allocator, t, shape,
+                              &y);
+    leat_buffer_for = NULL;
+    if (s)
+        return s;
     set_tensor(k, i, y);
     *out = y;
     return NULL;
@@ -161,7 +166,13 @@ leat_status leat_kernel_take(leat_kernel *k, int i, leat_tensor **out)
 leat_status leat_kernel_temp(leat_kernel *k, leat_dtype t, const leat_shape *shape,
                              leat_tensor **out)
 {
-    LEAT_TRY(leat_tensor_alloc(k->device->allocator, t, shape, out));
+    leat_allocator *memory =
+        k->bound->def->flags & LEAT_KERNEL_ON_HOST ? NULL : k->device->allocator;
+    leat_buffer_for = k->bound->node->name;
+    leat_status s = leat_tensor_alloc(memory, t, shape, out);
+    leat_buffer_for = NULL;
+    if (s)
+        return s;
     struct leat_temp *temp = leat_new(struct leat_temp);
     *temp = (struct leat_temp){k->temps, *out};
     k->temps = temp;

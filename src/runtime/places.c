@@ -27,7 +27,9 @@ static int arg_count(const leat_node *n, const leat_arg_info *a)
 
 void leat_kernel_places(const leat_kernel_def *def, const leat_node *n, uint8_t *places)
 {
-    leat_place rest = def->flags & LEAT_KERNEL_ANY_MEMORY ? LEAT_PLACE_ANY : LEAT_PLACE_DEVICE;
+    leat_place rest = def->flags & LEAT_KERNEL_ON_HOST      ? LEAT_PLACE_HOST
+                      : def->flags & LEAT_KERNEL_ANY_MEMORY ? LEAT_PLACE_ANY
+                                                            : LEAT_PLACE_DEVICE;
     int at = 0;
     for (int a = 0; a < n->op->n_in + n->op->n_out; a++) {
         const leat_arg_info *arg = a < n->op->n_in ? &n->op->in[a] : &n->op->out[a - n->op->n_in];

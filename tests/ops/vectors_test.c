@@ -1,18 +1,20 @@
 /* vectors_test.c -- replays what TensorFlow 1.15 computed (tests/vectors): values, errors, inferred
  * shapes and gradients, every case on the graph as it is and on the optimised one.
  *
- *     vectors_test [-v] [--guarded [--slow]] [family ...] [op ...]
+ *     vectors_test [-v] [--guarded [--slow] | --opencl] [family ...] [op ...]
  *
  * Prints a line per family, then which ops failed, and which ops and kernels Leat does not have
  * yet: those are counted, but do not fail the test. -v tells of each case that failed: the element
  * that differs, what was expected and what came. --guarded runs all that has such a kernel on the
  * device of guarded_device.h; --slow makes its queues wait before each job, so that much is
- * enqueued behind a kernel that has not begun.
+ * enqueued behind a kernel that has not begun. --opencl runs all that has a kernel for GPUs on two
+ * OpenCL devices, PoCL's if POCL_DEVICES does not say otherwise.
  */
 #include <signal.h>
 #include <unistd.h>
 #include "core/map.h"
 #include "guarded_device.h"
+#include "opencl_devices.h"
 #include "vector_replay.h"
 
 static const char *const families[] = {
@@ -161,6 +163,8 @@ static void read_wishes(int argc, char **argv, wishes *w)
             w->verbose = true;
         else if (strcmp(argv[i], "--guarded") == 0)
             vec_devices = "guarded:1";
+        else if (strcmp(argv[i], "--opencl") == 0)
+            vec_devices = "gpu:2";
         else if (strcmp(argv[i], "--slow") == 0)
             guarded_pause_us = 300;
         else
@@ -179,7 +183,13 @@ int main(int argc, char **argv)
     signal(SIGSEGV, crashed);
     signal(SIGFPE, crashed);
     signal(SIGABRT, crashed);
+    setenv("POCL_DEVICES", "basic basic", 0);
     read_wishes(argc, argv, &w);
+    if (vec_devices && strcmp(vec_devices, "gpu:2") == 0 && !test_has_gpus(2)) {
+        printf("skipped: there are no two OpenCL devices; pocl-opencl-icd makes them\n");
+        free(w.ops);
+        return 0;
+    }
     LEAT_DIE_ON_ERROR(leat_device_kind_register(&guarded_kind));
     for (int f = 0; f < N_FAMILIES; f++)
         if (w.family[f])

@@ -13,6 +13,8 @@
 
 enum { LEAT_CONV_SPACE = 3 };
 
+/* ---- any/conv_place.c ---- */
+
 /* The attributes of a node: the state of the kernels. */
 typedef struct leat_conv_attrs {
     int space; /* dimensions of space: 2 or 3 */

@@ -1,71 +1,11 @@
-/* state.c -- VariableV2 and assignments to references. */
+/* state.c -- temporary variables, and updates of variables behind references. */
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "core/alloc.h"
 #include "core/element.h"
+#include "kernels/any/variable.h"
 #include "kernels/cpu/update.h"
-
-/* ---- Variable, VariableV2: found on the first run, kept for the later ones ---- */
-
-typedef struct variable_state {
-    _Atomic(leat_variable *) var;
-} variable_state;
-
-static void variable_release(void *state)
-{
-    leat_variable *v = atomic_load(&((variable_state *)state)->var);
-    if (v)
-        leat_resource_unref(&v->base);
-}
-
-static const char *variable_name(const leat_node *n)
-{
-    const char *shared = leat_node_string(n, "shared_name");
-    return *shared ? shared : leat_node_name(n);
-}
-
-static leat_status variable_make(void *arg, leat_resource **out)
-{
-    const leat_node *n = arg;
-    leat_shape s = leat_node_shape(n, "shape");
-    *out =
-        &leat_variable_new(&leat_ref_type, variable_name(n), leat_node_type(n, "dtype"), &s)->base;
-    return NULL;
-}
-
-static leat_status variable_find(leat_kernel *k, variable_state *state, leat_variable **out)
-{
-    const leat_node *n = leat_kernel_node(k);
-    leat_resource *r;
-    LEAT_TRY(leat_resources_find_or_make(leat_kernel_resources(k), leat_node_string(n, "container"),
-                                         variable_name(n), &leat_ref_type, variable_make, (void *)n,
-                                         &r));
-    leat_variable *v = (leat_variable *)r, *none = NULL;
-    if (v->dtype != leat_node_type(n, "dtype")) {
-        leat_status s =
-            leat_error(INVALID_ARGUMENT, "Variable %s is of type %s, not %s", v->name,
-                       leat_dtype_name(v->dtype), leat_dtype_name(leat_node_type(n, "dtype")));
-        leat_resource_unref(r);
-        return s;
-    }
-    if (!atomic_compare_exchange_strong(&state->var, &none, v)) {
-        leat_resource_unref(r); /* another step has made it meanwhile */
-        v = none;
-    }
-    *out = v;
-    return NULL;
-}
-
-static leat_status variable_run(leat_kernel *k)
-{
-    variable_state *state = leat_kernel_state(k);
-    leat_variable *v = atomic_load_explicit(&state->var, memory_order_acquire);
-    if (!v)
-        LEAT_TRY(variable_find(k, state, &v));
-    leat_kernel_set_ref(k, 0, v);
-    return NULL;
-}
 
 /* ---- Temporary variables: they live as long as references to them, within one step, in which
  * their names are unique ---- */
@@ -147,64 +87,7 @@ static leat_status destroy_temporary_run(leat_kernel *k)
     return NULL;
 }
 
-/* ---- Assignments ---- */
-
-static leat_status is_initialized(leat_kernel *k)
-{
-    leat_variable *v;
-    leat_tensor *y;
-    leat_shape scalar = {0};
-    LEAT_TRY(leat_kernel_variable(k, 0, &v));
-    LEAT_TRY(leat_kernel_out(k, 0, &scalar, &y));
-    leat_variable_lock(v);
-    AT(bool, y)[0] = v->value != NULL;
-    leat_variable_unlock(v);
-    return NULL;
-}
-
-typedef struct copy_args {
-    char *dst;
-    const char *src;
-} copy_args;
-
-static void copy_part(void *arg, int64_t begin, int64_t end)
-{
-    copy_args *c = arg;
-    memcpy(c->dst + begin, c->src + begin, (size_t)(end - begin));
-}
-
-/* The lock of v is held. The value is shared: its other owners keep it, since the next writer will
- * copy it. It is copied now only if v already has memory for it. */
-static leat_status assign(leat_kernel *k, leat_variable *v, leat_tensor *value, bool validate)
-{
-    const leat_shape *old = v->value ? &v->value->shape : &v->shape;
-    bool same = leat_shape_equal(old, &value->shape);
-    LEAT_REQUIRE(!validate || same || (!v->value && leat_shape_compatible(old, &value->shape)),
-                 INVALID_ARGUMENT,
-                 "Assign requires shapes of both tensors to match. lhs shape= %s rhs shape= %s",
-                 leat_shape_show(old).s, leat_shape_show(&value->shape).s);
-    if (leat_tensor_sole(value) || !v->value || !same || !leat_tensor_sole(v->value) ||
-        leat_is_managed(v->dtype)) {
-        leat_variable_set(v, value);
-        return NULL;
-    }
-    copy_args c = {v->value->data, value->data};
-    leat_kernel_for(k, value->count * (int64_t)leat_element_size(v->dtype), 0.1, copy_part, &c);
-    return NULL;
-}
-
-static leat_status assign_run(leat_kernel *k)
-{
-    leat_variable *v;
-    leat_tensor *value = (leat_tensor *)leat_kernel_in(k, 1);
-    LEAT_TRY(leat_kernel_variable_of(k, 0, value->dtype, &v));
-    leat_variable_lock(v);
-    leat_status s = assign(k, v, value, leat_node_bool(leat_kernel_node(k), "validate_shape"));
-    leat_variable_unlock(v);
-    if (!s)
-        leat_kernel_forward(k, 0, 0);
-    return s;
-}
+/* ---- Updates ---- */
 
 typedef struct update_args {
     char *p;
@@ -284,19 +167,14 @@ static leat_status count_up_to(leat_kernel *k)
 }
 
 #define NUMBERS (LEAT_TYPES_REAL | LEAT_TYPES_COMPLEX)
-#define VARIABLE(name)                                                                             \
-    {                                                                                              \
-        .op = name, .run = variable_run, .state_size = sizeof(variable_state),                     \
-        .release = variable_release                                                                \
-    }
 
 const leat_kernel_def leat_cpu_state[] = {
-    VARIABLE("VariableV2"),
-    VARIABLE("Variable"),
+    LEAT_VARIABLE_KERNEL("VariableV2", LEAT_TYPES_ANY),
+    LEAT_VARIABLE_KERNEL("Variable", LEAT_TYPES_ANY),
     {.op = "TemporaryVariable", .run = temporary_run},
     {.op = "DestroyTemporaryVariable", .run = destroy_temporary_run},
-    {.op = "IsVariableInitialized", .run = is_initialized},
-    {.op = "Assign", .run = assign_run},
+    {.op = "IsVariableInitialized", .run = leat_is_initialized_run},
+    {.op = "Assign", .run = leat_assign_run},
     {.op = "AssignAdd",
      .where = {{"T", NUMBERS}},
      .run = assign_add,

@@ -1,10 +1,11 @@
-/* update.h -- shared by the kernels that write to variables: finding the variable and checking its
- * dtype, locking, and p[i] = p[i] op u[i] for every dtype. */
+/* update.h -- shared by the kernels that write to variables: p[i] = p[i] op u[i] for every dtype;
+ * runtime/variable_lock.h finds and locks them. */
 #ifndef LEAT_CPU_UPDATE_H
 #define LEAT_CPU_UPDATE_H
 
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/level_rows.h"
+#include "runtime/variable_lock.h"
 
 typedef enum leat_update_op {
     LEAT_UPDATE_ASSIGN,
@@ -29,30 +30,5 @@ leat_status leat_scatter_nd(leat_tensor *p, const leat_tensor *indices, const le
 
 /* training.c: the rule of AssignAdd and AssignSub, if the value is a tree of element-wise ops. */
 extern const leat_apply_rule leat_rule_assign_add, leat_rule_assign_sub;
-
-/* The variable behind input i, which must be of dtype t. */
-leat_status leat_kernel_variable_of(leat_kernel *k, int i, leat_dtype t,
-                                    leat_variable **out) LEAT_MUST_CHECK;
-
-/* Up to four variables that one kernel writes to: those behind inputs 0 to n-1. They are locked in
- * the order of their addresses, each once, so that kernels with common variables cannot
- * deadlock. */
-typedef struct leat_locked {
-    leat_variable *var[4];
-    leat_tensor *value[4]; /* may be written to */
-    int n;
-} leat_locked;
-/* On failure nothing is locked. Inputs from number `seen` on may share the buffer of a variable,
- * and change while the kernel writes; with seen == k->n_in no input may. */
-leat_status leat_kernel_lock(leat_kernel *k, int n, leat_dtype t, int seen,
-                             leat_locked *out) LEAT_MUST_CHECK;
-void leat_kernel_unlock(leat_locked *l);
-/* Whether an AssignAdd or AssignSub with a value of shape u may update a variable (a reference or a
- * handle). */
-leat_status leat_update_check(const leat_shape *variable, const leat_shape *u,
-                              bool ref) LEAT_MUST_CHECK;
-
-/* The position of element `flat` in a tensor, in TensorFlow's form: "", "[2]", "[1,0]". */
-leat_text leat_index_show(const leat_shape *s, int64_t flat);
 
 #endif

@@ -1,0 +1,240 @@
+/* cwise.c -- element-wise ops of one and two operands; their expressions are in cwise.cl. */
+#include <stdio.h>
+
+#include "kernels/opencl/walk.h"
+
+extern const leat_cl_text leat_cl_text_cwise;
+static const leat_cl_text *const texts[] = {&leat_cl_text_cwise, NULL};
+
+typedef struct cwise_state {
+    char function[40];
+} cwise_state;
+
+/* The name of a dtype in OpenCL C. */
+static const char *type_name(leat_dtype t)
+{
+    return t == LEAT_FLOAT ? "float" : t == LEAT_INT64 ? "long" : t == LEAT_INT32 ? "int" : "uchar";
+}
+
+static leat_status init_as(const leat_node *n, const char *op, void *state)
+{
+    cwise_state *s = state;
+    snprintf(s->function, sizeof s->function, "%s_%s", op,
+             type_name(leat_dtype_base(leat_out_dtype(leat_node_input(n, 0)))));
+    return NULL;
+}
+
+static leat_status init(const leat_node *n, void *state)
+{
+    return init_as(n, leat_node_op(n), state);
+}
+
+static leat_status unary(leat_kernel *k)
+{
+    const leat_tensor *x = leat_kernel_in(k, 0);
+    const void *from = x->data; /* x may become the output */
+    leat_tensor *z;
+    LEAT_TRY(leat_kernel_out_over(k, 0, 0, &x->shape, &z));
+    if (!z->count)
+        return NULL;
+    leat_cl_launch l = leat_cl_begin(leat_cl_of(k), texts, "-DONE_OPERAND",
+                                     ((cwise_state *)leat_kernel_state(k))->function);
+    leat_cl_at(&l, from);
+    leat_cl_tensor(&l, z);
+    leat_cl_int(&l, z->count);
+    return leat_cl_each(&l, z->count, 1);
+}
+
+/* The output may use the memory of an operand that has the result's shape. */
+static leat_status out_over(leat_kernel *k, const leat_shape *shape, leat_tensor **out)
+{
+    const int64_t n = leat_shape_count(shape);
+    return leat_kernel_out_over(k, 0, leat_kernel_in(k, 0)->count == n ? 0 : 1, shape, out);
+}
+
+static leat_status combine(leat_kernel *k, const leat_cl_walk *w, const leat_shape *shape)
+{
+    const void *x = leat_kernel_in(k, 0)->data, *y = leat_kernel_in(k, 1)->data;
+    leat_tensor *z;
+    LEAT_TRY(out_over(k, shape, &z));
+    if (!z->count)
+        return NULL;
+    leat_cl_launch l =
+        leat_cl_begin(leat_cl_of(k), texts, "", ((cwise_state *)leat_kernel_state(k))->function);
+    leat_cl_at(&l, x);
+    leat_cl_at(&l, y);
+    leat_cl_tensor(&l, z);
+    leat_cl_bytes(&l, w, sizeof *w);
+    leat_cl_int(&l, z->count);
+    return leat_cl_each(&l, z->count, 1);
+}
+
+static leat_status binary(leat_kernel *k)
+{
+    leat_cl_walk w;
+    leat_shape shape;
+    LEAT_TRY(
+        leat_cl_broadcast(&leat_kernel_in(k, 0)->shape, &leat_kernel_in(k, 1)->shape, &w, &shape));
+    return combine(k, &w, &shape);
+}
+
+/* Equal and NotEqual: shapes that do not fit give one bool if the node says so. */
+static leat_status equality(leat_kernel *k)
+{
+    leat_cl_walk w;
+    leat_shape shape;
+    const leat_node *n = leat_kernel_node(k);
+    leat_status s =
+        leat_cl_broadcast(&leat_kernel_in(k, 0)->shape, &leat_kernel_in(k, 1)->shape, &w, &shape);
+    if (!s)
+        return combine(k, &w, &shape);
+    if (!leat_node_has(n, "incompatible_shape_error") ||
+        leat_node_bool(n, "incompatible_shape_error"))
+        return s;
+    leat_status_free(s);
+    leat_tensor *z;
+    const uint8_t differ = leat_node_op(n)[0] == 'N';
+    LEAT_TRY(leat_kernel_out(k, 0, &(leat_shape){0}, &z));
+    return leat_cl_fill(leat_cl_of(k), z->data, 1, 1, &differ);
+}
+
+/* Operands of one shape. */
+static leat_status same(leat_kernel *k)
+{
+    const leat_shape *a = &leat_kernel_in(k, 0)->shape, *b = &leat_kernel_in(k, 1)->shape;
+    LEAT_REQUIRE(leat_shape_equal(a, b), INVALID_ARGUMENT, "Inputs must have one shape: %s vs. %s",
+                 leat_shape_show(a).s, leat_shape_show(b).s);
+    const leat_cl_walk w = {1, {1}, {1}, {1}};
+    return combine(k, &w, a);
+}
+
+/* The bias lies along dimension 1 (NCHW) or the last one. */
+static leat_status bias_add(leat_kernel *k)
+{
+    const leat_node *n = leat_kernel_node(k);
+    const leat_tensor *x = leat_kernel_in(k, 0), *bias = leat_kernel_in(k, 1);
+    const leat_shape *s = &x->shape;
+    LEAT_REQUIRE(s->rank >= 2, INVALID_ARGUMENT, "Input tensor must be at least 2D: %s",
+                 leat_shape_show(s).s);
+    const bool first =
+        leat_node_has(n, "data_format") && strcmp(leat_node_string(n, "data_format"), "NCHW") == 0;
+    const int channel = first ? 1 : s->rank - 1;
+    LEAT_REQUIRE(bias->shape.rank == 1, INVALID_ARGUMENT, "Biases must be 1D: %s",
+                 leat_shape_show(&bias->shape).s);
+    LEAT_REQUIRE(bias->count == s->dim[channel], INVALID_ARGUMENT,
+                 "Must provide as many biases as the last dimension of the input tensor: %s vs. %s",
+                 leat_shape_show(&bias->shape).s, leat_shape_show(s).s);
+    leat_cl_walk w;
+    leat_shape shape, as = {.rank = s->rank - channel};
+    as.dim[0] = bias->count;
+    for (int d = 1; d < as.rank; d++)
+        as.dim[d] = 1;
+    LEAT_TRY(leat_cl_broadcast(s, &as, &w, &shape));
+    return combine(k, &w, &shape);
+}
+
+static leat_status init_bias(const leat_node *n, void *state)
+{
+    return init_as(n, "Add", state);
+}
+
+#define ROW(name, attr, types, run_, init_)                                                        \
+    {                                                                                              \
+        .op = name, .where = {{attr, types}}, .run = run_, .init = init_,                          \
+        .state_size = sizeof(cwise_state)                                                          \
+    }
+#define FLOAT LEAT_T(FLOAT)
+#define NUMBER (LEAT_T(FLOAT) | LEAT_T(INT64))
+#define ONE(name, types) ROW(name, "T", types, unary, init)
+#define TWO(name, types) ROW(name, "T", types, binary, init)
+#define SAME(name) ROW(name, "T", FLOAT, same, init)
+#define LOGICAL(name, run_, init_)                                                                 \
+    {                                                                                              \
+        .op = name, .run = run_, .init = init_, .state_size = sizeof(cwise_state)                  \
+    }
+
+const leat_kernel_def leat_opencl_cwise[] = {
+    ONE("Abs", FLOAT),
+    ONE("Neg", NUMBER),
+    ONE("Inv", FLOAT),
+    ONE("Reciprocal", FLOAT),
+    ONE("Square", NUMBER),
+    ONE("Sqrt", FLOAT),
+    ONE("Rsqrt", FLOAT),
+    ONE("Round", FLOAT),
+    ONE("Exp", FLOAT),
+    ONE("Expm1", FLOAT),
+    ONE("Log", FLOAT),
+    ONE("Log1p", FLOAT),
+    ONE("Sinh", FLOAT),
+    ONE("Cosh", FLOAT),
+    ONE("Tanh", FLOAT),
+    ONE("Asinh", FLOAT),
+    ONE("Acosh", FLOAT),
+    ONE("Atanh", FLOAT),
+    ONE("Erf", FLOAT),
+    ONE("Erfc", FLOAT),
+    ONE("Sigmoid", FLOAT),
+    ONE("Sin", FLOAT),
+    ONE("Cos", FLOAT),
+    ONE("Tan", FLOAT),
+    ONE("Asin", FLOAT),
+    ONE("Acos", FLOAT),
+    ONE("Atan", FLOAT),
+    ONE("IsNan", FLOAT),
+    ONE("IsInf", FLOAT),
+    ONE("IsFinite", FLOAT),
+    ONE("Sign", NUMBER),
+    ONE("Floor", FLOAT),
+    ONE("Ceil", FLOAT),
+    ONE("Rint", FLOAT),
+    ONE("Relu", FLOAT),
+    ONE("Relu6", FLOAT),
+    ONE("Elu", FLOAT),
+    ONE("Selu", FLOAT),
+    ONE("Softplus", FLOAT),
+    ONE("Softsign", FLOAT),
+    LOGICAL("LogicalNot", unary, init),
+    TWO("Add", NUMBER),
+    TWO("AddV2", NUMBER),
+    TWO("Sub", NUMBER),
+    TWO("Mul", NUMBER),
+    TWO("MulNoNan", FLOAT),
+    TWO("Div", FLOAT),
+    TWO("RealDiv", FLOAT),
+    TWO("DivNoNan", FLOAT),
+    TWO("FloorDiv", FLOAT),
+    TWO("FloorMod", FLOAT),
+    TWO("Mod", FLOAT),
+    TWO("TruncateMod", FLOAT),
+    TWO("SquaredDifference", NUMBER),
+    TWO("Maximum", NUMBER),
+    TWO("Minimum", NUMBER),
+    TWO("Xdivy", FLOAT),
+    TWO("Xlogy", FLOAT),
+    TWO("Pow", FLOAT),
+    TWO("Atan2", FLOAT),
+    TWO("Less", NUMBER),
+    TWO("LessEqual", NUMBER),
+    TWO("Greater", NUMBER),
+    TWO("GreaterEqual", NUMBER),
+    ROW("Equal", "T", NUMBER | LEAT_T(BOOL), equality, init),
+    ROW("NotEqual", "T", NUMBER | LEAT_T(BOOL), equality, init),
+    LOGICAL("LogicalAnd", binary, init),
+    LOGICAL("LogicalOr", binary, init),
+    SAME("InvGrad"),
+    SAME("ReciprocalGrad"),
+    SAME("SqrtGrad"),
+    SAME("RsqrtGrad"),
+    SAME("TanhGrad"),
+    SAME("SigmoidGrad"),
+    SAME("ReluGrad"),
+    SAME("Relu6Grad"),
+    SAME("EluGrad"),
+    SAME("SeluGrad"),
+    SAME("SoftplusGrad"),
+    SAME("SoftsignGrad"),
+    ROW("BiasAdd", "T", FLOAT, bias_add, init_bias),
+    ROW("BiasAddV1", "T", FLOAT, bias_add, init_bias),
+    {0},
+};

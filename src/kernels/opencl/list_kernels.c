@@ -1,0 +1,121 @@
+/* list_kernels.c -- all kernels of GPUs: those of this folder's files, a line each in list.inc, and
+ * those of the CPU that run for a GPU, too, on the host's memory.
+ *
+ * The latter are for int32, in which graphs compute shapes, sizes and positions: TensorFlow's GPUs
+ * have them in the host's memory as well. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "kernels/levels.h"
+#include "kernels/opencl/opencl.h"
+
+#define X(file) extern const leat_kernel_def leat_opencl_##file[];
+#include "kernels/opencl/list.inc"
+#undef X
+
+static const leat_kernel_def *const of_files[] = {
+#define X(file) leat_opencl_##file,
+#include "kernels/opencl/list.inc"
+#undef X
+};
+enum { FILES = sizeof of_files / sizeof *of_files };
+
+/* Ops that the host runs where this type attribute is int32. */
+static const struct {
+    const char *op, *attr;
+} on_host[] = {
+    {"Add", "T"},
+    {"AddV2", "T"},
+    {"Sub", "T"},
+    {"Mul", "T"},
+    {"Div", "T"},
+    {"FloorDiv", "T"},
+    {"FloorMod", "T"},
+    {"Mod", "T"},
+    {"TruncateDiv", "T"},
+    {"TruncateMod", "T"},
+    {"Maximum", "T"},
+    {"Minimum", "T"},
+    {"Neg", "T"},
+    {"Abs", "T"},
+    {"Sign", "T"},
+    {"Square", "T"},
+    {"Less", "T"},
+    {"LessEqual", "T"},
+    {"Greater", "T"},
+    {"GreaterEqual", "T"},
+    {"Equal", "T"},
+    {"NotEqual", "T"},
+    {"Sum", "T"},
+    {"Prod", "T"},
+    {"Max", "T"},
+    {"Min", "T"},
+    {"Pack", "T"},
+    {"Unpack", "T"},
+    {"ConcatV2", "T"},
+    {"Concat", "T"},
+    {"Slice", "T"},
+    {"StridedSlice", "T"},
+    {"Split", "T"},
+    {"Fill", "T"},
+    {"Tile", "T"},
+    {"Range", "Tidx"},
+    {"OnesLike", "T"},
+    {"ZerosLike", "T"},
+    {"Transpose", "T"},
+    {"ReverseV2", "T"},
+    {"GatherV2", "Tparams"},
+    {"Gather", "Tparams"},
+    {"ConcatOffset", NULL},
+    {"BroadcastGradientArgs", "T"},
+    {"BroadcastArgs", "T"},
+    {"InvertPermutation", "T"},
+    {"Pad", "T"},
+    {"ListDiff", "T"},
+};
+enum { ON_HOST = sizeof on_host / sizeof *on_host };
+
+static leat_kernel_def copies[2 * ON_HOST + 1]; /* of the CPU's kernels */
+static const leat_kernel_def *lists[FILES + 2];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* Narrows a kernel of the CPU to int32; false if it is not for int32. */
+static bool narrow(leat_kernel_def *d, const char *attr)
+{
+    d->flags =
+        (d->flags & ~(unsigned)(LEAT_KERNEL_VIA_FLOAT | LEAT_KERNEL_ROWS)) | LEAT_KERNEL_ON_HOST;
+    for (int i = 0; attr && i < 2; i++) {
+        if (d->where[i].attr && strcmp(d->where[i].attr, attr) != 0)
+            continue;
+        if (d->where[i].attr && !leat_types_has(d->where[i].types, LEAT_INT32))
+            return false;
+        d->where[i].attr = attr;
+        d->where[i].types = LEAT_T(INT32);
+        return true;
+    }
+    return attr == NULL;
+}
+
+static void make(void)
+{
+    const leat_kernel_def *const *cpu = leat_cpu_kernel_lists();
+    int n = 0;
+    for (int i = 0; cpu[i]; i++)
+        for (const leat_kernel_def *d = cpu[i]; d->op; d++)
+            for (int j = 0; j < ON_HOST && n < 2 * ON_HOST; j++) {
+                copies[n] = *d;
+                if (strcmp(d->op, on_host[j].op) == 0 && narrow(&copies[n], on_host[j].attr))
+                    n++;
+            }
+    copies[n] = (leat_kernel_def){0};
+    for (int i = 0; i < FILES; i++)
+        lists[i] = of_files[i];
+    lists[FILES] = copies;
+}
+
+const leat_kernel_def *const *leat_cl_kernel_lists(void)
+{
+    pthread_once(&once, make);
+    return lists;
+}

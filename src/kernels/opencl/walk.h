@@ -1,0 +1,33 @@
+/* walk.h -- how one or two operands lie under the elements of a result: the struct `walk` of
+ * common.cl. */
+#ifndef LEAT_OPENCL_WALK_H
+#define LEAT_OPENCL_WALK_H
+
+#include "kernels/opencl/opencl.h"
+
+enum { LEAT_CL_RANK = 8 };
+typedef struct leat_cl_walk {
+    int32_t rank;
+    int32_t dim[LEAT_CL_RANK], a[LEAT_CL_RANK], b[LEAT_CL_RANK];
+} leat_cl_walk;
+
+/* Adds a dimension inside the present ones; dimensions that can be one are merged. A size of 1 adds
+ * nothing. UNIMPLEMENTED if there are too many dimensions. */
+leat_status leat_cl_walk_dim(leat_cl_walk *w, int64_t dim, int64_t a, int64_t b) LEAT_MUST_CHECK;
+/* The walk of two operands that broadcast against each other, and the result's shape; at least one
+ * dimension. INVALID_ARGUMENT: "Incompatible shapes: [2] vs. [3]". */
+leat_status leat_cl_broadcast(const leat_shape *a, const leat_shape *b, leat_cl_walk *w,
+                              leat_shape *out) LEAT_MUST_CHECK;
+/* The strides of a shape's dimensions, row by row. */
+void leat_cl_strides(const leat_shape *s, int64_t *stride);
+
+/* move.c: elements of `size` bytes from one place to another: each element of the walk is read at
+ * its stride b and written at its stride a, counted from both addresses. Without elements nothing
+ * is done. */
+leat_status leat_cl_move(leat_opencl *d, const leat_cl_walk *w, size_t size, void *to,
+                         const void *from) LEAT_MUST_CHECK;
+/* Sets n elements of `size` bytes to the bytes of *value; NULL: to zero. */
+leat_status leat_cl_fill(leat_opencl *d, void *to, int64_t n, size_t size,
+                         const void *value) LEAT_MUST_CHECK;
+
+#endif

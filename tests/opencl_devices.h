@@ -1,0 +1,17 @@
+/* opencl_devices.h -- for tests that want OpenCL devices: those that PoCL makes of the CPU, unless
+ * POCL_DEVICES is set. A test sets the environment before it first opens a session. */
+#ifndef LEAT_TESTS_OPENCL_DEVICES_H
+#define LEAT_TESTS_OPENCL_DEVICES_H
+
+#include "runtime/device_kind.h"
+
+/* True if this machine has at least n GPUs. */
+static inline bool test_has_gpus(int n)
+{
+    int most = 0;
+    leat_status s = leat_device_kind_find("GPU")->probe(&most);
+    leat_status_free(s);
+    return most >= n;
+}
+
+#endif
