@@ -339,7 +339,9 @@ static void start_async(leat_run *r, task t, leat_entry *in, task_list *ready)
         a->next->prev = a;
     r->waiting = a;
     pthread_mutex_unlock(&r->wait_lock);
+    leat_buffer_for = n->bound.node->name; /* copies to a device allocate memory there */
     n->bound.def->run_async(&a->k);
+    leat_buffer_for = NULL;
     if (atomic_fetch_add(&a->turns, 1) == 1) { /* done was called already */
         finish_async(a, ready);
         end_active(r); /* never the last: this thread is at work */

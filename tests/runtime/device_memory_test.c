@@ -51,6 +51,59 @@ static void exhausted(void)
     leat_graph_free(g);
 }
 
+/* GPUs say which nodes hold their memory. */
+static void holders(void)
+{
+    leat_device_listing *list;
+    int n;
+    CHECK_OK(leat_devices_list(NULL, &list, &n));
+    const bool has_gpu = n > 1;
+    free(list);
+    if (!has_gpu) {
+        printf("no PoCL: skipped\n");
+        return;
+    }
+    leat_graph *g = leat_graph_new();
+    leat_session *s;
+    leat_tensor *zeros;
+    leat_out x = {0}, v = {0}, init = {0}, parts[8], all = {0}, few = {0};
+    CHECK_OK(leat_tensor_new(LEAT_FLOAT, leat_shape(1 << 20), &zeros));
+    memset(leat_tensor_mutable(zeros), 0, 4 << 20);
+    leat_with_device(g, "/cpu:0") x = leat_placeholder(g, LEAT_FLOAT, leat_shape(1 << 20));
+    leat_with_device(g, "/device:GPU:0")
+    {
+        v = leat_variable(g, "weights", x);
+        init = leat_variable_initializer(v);
+        few = leat_neg(v, leat_name("few"));
+        for (int i = 0; i < 8; i++)
+            parts[i] = leat_mul(v, leat_scalar(g, LEAT_FLOAT, i), leat_name("product"));
+        all = parts[0];
+        leat_control_enter(g, parts, 8); /* all of them are there at the same time */
+        for (int i = 1; i < 8; i++)
+            all = leat_add(all, parts[i]);
+        leat_control_leave(g);
+    }
+    CHECK_OK(leat_graph_status(g));
+    CHECK_OK(leat_session_open(g, &s, .devices = "gpu:1", .gpu.memory_limit = 20 << 20,
+                               .no_optimization = true));
+    CHECK_OK(leat_session_run(s, LEAT_FEED({x, zeros}), LEAT_NO_FETCH, LEAT_TARGET(init)));
+    for (int i = 0; i < 3; i++) {
+        leat_status status = run(s, all);
+        CHECK_INT(leat_status_code(status), LEAT_RESOURCE_EXHAUSTED);
+        const char *m = leat_status_message(status);
+        CHECK(strstr(m, "OOM when allocating tensor with shape[1048576] and type float: "));
+        CHECK(strstr(m, "OOM when allocating 4194304 bytes on "
+                        "/job:localhost/replica:0/task:0/device:GPU:0"));
+        CHECK(strstr(m, "its limit is 20 MB"));
+        CHECK(strstr(m, " product"));
+        leat_status_free(status);
+        CHECK_OK(run(s, few)); /* the variable is there, and there is room again */
+    }
+    leat_session_close(s);
+    leat_tensor_unref(zeros);
+    leat_graph_free(g);
+}
+
 /* What a plan keeps for its next step makes room for another plan. */
 static void reclaimed(void)
 {
@@ -112,6 +165,8 @@ static void lost(void)
 
 int main(int argc, char **argv)
 {
+    setenv("POCL_DEVICES", "basic", 0);
     LEAT_DIE_ON_ERROR(leat_device_kind_register(&guarded_kind));
-    return RUN(argc, argv, {"exhausted", exhausted}, {"reclaimed", reclaimed}, {"lost", lost});
+    return RUN(argc, argv, {"exhausted", exhausted}, {"holders", holders}, {"reclaimed", reclaimed},
+               {"lost", lost});
 }
