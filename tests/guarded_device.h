@@ -76,6 +76,7 @@ static void guarded_close(leat_device *d)
 static const leat_device_kind guarded_kind = {
     .type = "GUARDED",
     .priority = 210, /* above the CPU's: nodes without a device go to this kind */
+    .is_gpu = true,
     .by_default = 0,
     .probe = guarded_probe,
     .describe = guarded_describe,

@@ -3,6 +3,7 @@
 #define LEAT_TESTS_GUARDED_QUEUE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -53,6 +54,19 @@ typedef struct guarded {
 /* How long the queues wait before each job. A test sets it before it opens a session, so that much
  * is enqueued behind a job that has not begun. */
 static int guarded_pause_us;
+
+/* The number of copies and marks after which all devices of the kind are lost, as if somebody had
+ * pulled them out: these calls fail from then on, and so do events that have not come. Below 0:
+ * never. */
+static atomic_int guarded_until_lost = -1;
+
+static leat_status guarded_check(void)
+{
+    int left = atomic_load(&guarded_until_lost);
+    if (left > 0)
+        atomic_fetch_sub(&guarded_until_lost, 1);
+    return left ? NULL : leat_error(UNAVAILABLE, "the device does not reply");
+}
 
 static __thread guarded *guarded_at_work; /* whose compute queue this thread is, at work */
 
@@ -200,6 +214,7 @@ static leat_status guarded_copy_within(leat_allocator *a, void *to, const void *
 static leat_status guarded_copy(leat_device *d, int queue, leat_copy_way way, void *to,
                                 const void *from, size_t n)
 {
+    LEAT_TRY(guarded_check());
     guarded_copy_later(d->state, queue, to, NULL, from, n);
     return NULL;
 }
@@ -243,12 +258,13 @@ static void guarded_event_comes(void *arg)
     pthread_cond_broadcast(&e->changed);
     pthread_mutex_unlock(&e->lock);
     if (fn)
-        fn(e->arg, NULL);
+        fn(e->arg, atomic_load(&guarded_until_lost) ? NULL : guarded_check());
     guarded_event_unref(e);
 }
 
 static leat_status guarded_mark(leat_device *d, int queue, leat_device_event *out)
 {
+    LEAT_TRY(guarded_check());
     guarded_event *e = leat_new(guarded_event);
     e->refs = 2;
     pthread_mutex_init(&e->lock, NULL);

@@ -77,6 +77,7 @@ typedef struct leat_server leat_server;
 typedef struct leat_server_options {
     const char *devices;  /* how many of which kind, "cpu:2,gpu:1"; see leat_devices_list */
     int cpu_devices;      /* number of CPU devices, if `devices` does not give it; default 1 */
+    leat_gpu_options gpu; /* a task of the job "ps" has no GPU unless `devices` names them */
     int intra_op_threads; /* as in leat_session_options */
     int inter_op_threads;
     leat_security security;

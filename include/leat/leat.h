@@ -15,6 +15,7 @@
 #include <leat/monitored.h>
 #include <leat/nn.h>
 #include <leat/ops.h>
+#include <leat/parallel.h>
 #include <leat/pipeline.h>
 #include <leat/queue.h>
 #include <leat/saved_model.h>

@@ -17,11 +17,30 @@
 
 typedef struct leat_session leat_session;
 
+/* Which GPUs a process uses, and how much of their memory. A field that is zero has its default,
+ * which the environment gives. LEAT_VISIBLE_DEVICES, or, where that is not set,
+ * CUDA_VISIBLE_DEVICES says which GPUs of the machine there are for a process, and in which order:
+ * "2,0" makes GPU:0 of the machine's number 2, and "" leaves none. Memory is taken as it is needed
+ * (what TensorFlow calls allow_growth). */
+typedef struct leat_gpu_options {
+    /* "1,0": of the GPUs that the environment leaves, these, in this order; NULL or "": all. */
+    const char *visible_devices;
+    /* Tensors on a GPU take at most this fraction of its memory, above 0 to 1; default:
+     * $LEAT_GPU_MEMORY_FRACTION, else no limit. */
+    double memory_fraction;
+    /* And at most so many bytes; default: $LEAT_GPU_MEMORY_LIMIT, as "512m", else no limit. */
+    int64_t memory_limit;
+} leat_gpu_options;
+
+/* Reads a number of bytes: "4096", "64k", "512m", "2g". */
+LEAT_API leat_status leat_bytes_read(const char *text, int64_t *bytes_out) LEAT_MUST_CHECK;
+
 /* A field that is zero has its default. */
 typedef struct leat_session_options {
-    const char *target;  /* "": run in this process; "grpc://host:port": run by a server */
-    const char *devices; /* how many of which kind, "cpu:2,gpu:1"; see leat_devices_list */
-    int cpu_devices;     /* number of CPU devices, if `devices` does not give it; default 1 */
+    const char *target;   /* "": run in this process; "grpc://host:port": run by a server */
+    const char *devices;  /* how many of which kind, "cpu:2,gpu:1"; see leat_devices_list */
+    int cpu_devices;      /* number of CPU devices, if `devices` does not give it; default 1 */
+    leat_gpu_options gpu; /* of a session in this process; a server has its own */
     /* Threads that one kernel may use; default: all that inter_op_threads gives. */
     int intra_op_threads;
     /* Threads for kernels that run at the same time; default: $LEAT_NUM_THREADS, else the number of
@@ -128,6 +147,8 @@ LEAT_API const char *const *leat_session_devices(const leat_session *s, int *cou
 typedef struct leat_device_listing {
     char name[128]; /* "/job:localhost/replica:0/task:0/device:CPU:0" */
     char kind[16];  /* "CPU" */
+    /* Which of the machine's devices of this kind it is: what LEAT_VISIBLE_DEVICES calls it. */
+    int ordinal;
     char description[128];
     int64_t memory; /* bytes for tensors; 0: unknown */
 } leat_device_listing;

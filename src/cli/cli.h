@@ -37,6 +37,10 @@ bool cli_number(const char *command, const char *option, const char *text, long 
 /* Whether the devices of --devices exist here; spec may be NULL. If not, reports that and returns
  * false. */
 bool cli_devices_ok(const char *command, const char *spec);
+/* Reads --gpu_memory_fraction and --gpu_memory_limit, which may be NULL; after a mistake, reports
+ * that and returns false. */
+bool cli_gpu_memory(const char *command, const char *fraction, const char *limit,
+                    leat_gpu_options *out);
 /* Reports a mistake; returns 2. */
 int cli_bad_use(const char *command, const char *fmt, ...) LEAT_PRINTF(2, 3);
 /* Reports an error and returns 1; for OK returns 0. Takes s. */

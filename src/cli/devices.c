@@ -19,6 +19,25 @@ bool cli_devices_ok(const char *command, const char *spec)
     return false;
 }
 
+bool cli_gpu_memory(const char *command, const char *fraction, const char *limit,
+                    leat_gpu_options *out)
+{
+    char *end = NULL;
+    if (fraction) {
+        out->memory_fraction = strtod(fraction, &end);
+        if (end == fraction || *end || !(out->memory_fraction > 0 && out->memory_fraction <= 1))
+            return cli_bad_use(command,
+                               "--gpu_memory_fraction %s: wants a number above 0, and at most 1",
+                               fraction) == 0;
+    }
+    leat_status s = limit ? leat_bytes_read(limit, &out->memory_limit) : NULL;
+    if (!s)
+        return true;
+    cli_bad_use(command, "--gpu_memory_limit: %s", leat_status_message(s));
+    leat_status_free(s);
+    return false;
+}
+
 static void show(const leat_device_listing *list, int n)
 {
     int width = 0;
@@ -30,8 +49,12 @@ static void show(const leat_device_listing *list, int n)
         char memory[32] = "-";
         if (list[i].memory)
             snprintf(memory, sizeof(memory), "%.1f GB", (double)list[i].memory / 1e9);
-        printf("%-*s  %-4s  %10s  %s\n", width, list[i].name, list[i].kind, memory,
+        printf("%-*s  %-4s  %10s  %s", width, list[i].name, list[i].kind, memory,
                list[i].description);
+        const char *number = strrchr(list[i].name, ':');
+        if (number && atoi(number + 1) != list[i].ordinal)
+            printf(" (number %d of this machine's)", list[i].ordinal);
+        putchar('\n');
     }
 }
 
@@ -72,7 +95,9 @@ const cli_command cli_devices = {
         "Lists the devices that a session on this machine has, one a line: name, kind, memory\n"
         "for tensors, and what it is.\n\n"
         "LEAT_CPU in the environment chooses the instruction set of the CPU's kernels: x86-64,\n"
-        "x86-64-v3 (AVX2) or x86-64-v4 (AVX-512); by default the best that the CPU has.\n\n"
+        "x86-64-v3 (AVX2) or x86-64-v4 (AVX-512); by default the best that the CPU has.\n"
+        "LEAT_VISIBLE_DEVICES, or else CUDA_VISIBLE_DEVICES, says which of the machine's GPUs\n"
+        "there are, and in which order: 2,0. Nothing behind the = leaves none.\n\n"
         "  --devices SPEC    as if a session asked for so many of each kind: cpu:2,gpu:1\n"
         "  --cpu_devices N   the same as --devices cpu:N\n",
     .run = run,

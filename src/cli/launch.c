@@ -75,6 +75,7 @@ static bool read_options(launch *l, int argc, char **argv)
     bool chief = false;
     long long n_ps = 1, n_workers = 2;
     cli_values rest = {0}, jobs = {0};
+    leat_gpu_options gpu; /* only checked here */
     const cli_option options[] = {{.name = "ps", .value = &ps},
                                   {.name = "workers", .value = &workers},
                                   {.name = "chief", .given = &chief},
@@ -82,6 +83,9 @@ static bool read_options(launch *l, int argc, char **argv)
                                   {.name = "grace", .value = &grace},
                                   {.name = "ps_grace", .value = &ps_grace},
                                   {.name = "no_flags", .given = &l->no_flags},
+                                  {.name = "visible_device_list", .value = &l->visible_gpus},
+                                  {.name = "gpu_memory_fraction", .value = &l->gpu_fraction},
+                                  {.name = "gpu_memory_limit", .value = &l->gpu_limit},
                                   {0}};
     bool ok = cli_parse(argc, argv, options, &rest);
     if (ok && rest.n)
@@ -90,6 +94,7 @@ static bool read_options(launch *l, int argc, char **argv)
         n_ps = n_workers = 0;
     ok = ok && (!ps || cli_number("launch", "ps", ps, 0, &n_ps)) &&
          (!workers || cli_number("launch", "workers", workers, 0, &n_workers)) &&
+         cli_gpu_memory("launch", l->gpu_fraction, l->gpu_limit, &gpu) &&
          seconds("grace", grace, &l->grace) && seconds("ps_grace", ps_grace, &l->ps_grace) &&
          add_job(l, "ps", 2, n_ps) && add_job(l, "chief", 5, chief) &&
          add_job(l, "worker", 6, n_workers) && add_other_jobs(l, &jobs);
@@ -172,6 +177,11 @@ const cli_command cli_launch = {
         "  --chief            a job \"chief\" of one task besides\n"
         "  --jobs NAME=N,...  other jobs; --ps and --workers are then 0 if they are not given\n"
         "  --no_flags         nothing behind ARGS: PROGRAM reads TF_CONFIG\n"
+        "  --visible_device_list LIST, --gpu_memory_fraction F, --gpu_memory_limit BYTES\n"
+        "                     the machine's GPUs that tasks see, as 1,0, and how much of each "
+        "one's\n"
+        "                     memory a task takes: LEAT_VISIBLE_DEVICES, LEAT_GPU_MEMORY_FRACTION\n"
+        "                     and LEAT_GPU_MEMORY_LIMIT of the tasks\n"
         "  --ps_grace S       seconds that ps tasks have to end by themselves (5)\n"
         "  --grace S          seconds between SIGTERM and SIGKILL (10)\n",
     .run = run,

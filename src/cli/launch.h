@@ -44,6 +44,7 @@ typedef struct launch {
     char **program; /* ends with NULL */
     int n_program;
     bool no_flags;
+    const char *visible_gpus, *gpu_fraction, *gpu_limit; /* NULL: not given */
     double grace, ps_grace; /* seconds from SIGTERM to SIGKILL */
     double began;
     char token[64]; /* LEAT_TOKEN=..., for tasks that no other token was given to */

@@ -180,15 +180,39 @@ static leat_status make_token(launch *l)
     return NULL;
 }
 
-static char **environment(char *config, char *threads, char *token)
+enum { GPU_VARIABLES = 3 };
+
+/* What launch says of GPUs, as variables, each from malloc; those that are not given are NULL. */
+static void gpu_variables(const launch *l, char *v[GPU_VARIABLES])
+{
+    v[0] = l->visible_gpus ? text_of("LEAT_VISIBLE_DEVICES=", l->visible_gpus) : NULL;
+    v[1] = l->gpu_fraction ? text_of("LEAT_GPU_MEMORY_FRACTION=", l->gpu_fraction) : NULL;
+    v[2] = l->gpu_limit ? text_of("LEAT_GPU_MEMORY_LIMIT=", l->gpu_limit) : NULL;
+}
+
+/* Whether both are "NAME=...", of one name. */
+static bool same_variable(const char *a, const char *b)
+{
+    size_t n = strcspn(a, "=") + 1;
+    return strncmp(a, b, n) == 0;
+}
+
+static char **environment(char *config, char *threads, char *token, char *gpus[GPU_VARIABLES])
 {
     int n = 0, kept = 0;
     while (environ[n])
         n++;
-    char **v = cli_array((size_t)n + 5, sizeof(char *));
-    for (int i = 0; i < n; i++)
-        if (strncmp(environ[i], "TF_CONFIG=", 10) != 0)
+    char **v = cli_array((size_t)n + 5 + GPU_VARIABLES, sizeof(char *));
+    for (int i = 0; i < n; i++) {
+        bool replaced = same_variable(config, environ[i]);
+        for (int k = 0; k < GPU_VARIABLES; k++)
+            replaced |= gpus[k] && same_variable(gpus[k], environ[i]);
+        if (!replaced)
             v[kept++] = environ[i];
+    }
+    for (int k = 0; k < GPU_VARIABLES; k++)
+        if (gpus[k])
+            v[kept++] = gpus[k];
     v[kept++] = config;
     if (!getenv("PYTHONUNBUFFERED"))
         /* Output appears when it is printed, not when the task ends. */
@@ -269,8 +293,10 @@ leat_status launch_spawn(launch *l, launch_task *t)
     char threads[40];
     share_of_cpus(l, threads, sizeof(threads));
     LEAT_TRY(make_token(l));
+    char *gpus[GPU_VARIABLES];
+    gpu_variables(l, gpus);
     char *config = tf_config(l, t), **argv = arguments(l, t),
-         **env = environment(config, threads, l->token);
+         **env = environment(config, threads, l->token, gpus);
     t->began = launch_now();
     leat_status s = begin(t, argv, env);
     if (t->pid)
@@ -280,6 +306,8 @@ leat_status launch_spawn(launch *l, launch_task *t)
     free(argv);
     free(env);
     free(config);
+    for (int k = 0; k < GPU_VARIABLES; k++)
+        free(gpus[k]);
     return s;
 }
 

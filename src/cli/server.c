@@ -13,10 +13,12 @@
 typedef struct server_args {
     cli_cluster_args cluster;
     const char *devices, *intra, *inter, *grace, *transports, *data_port, *file_root, *read_root;
+    const char *visible_gpus, *gpu_fraction, *gpu_limit;
     const char *sessions, *worker_sessions, *graphs, *calls, *idle, *call;
     long long n_intra, n_inter, grace_s, data_port_n;
     /* 0: the default; of the last two -1 is no limit. */
     long long max_sessions, max_worker_sessions, max_graphs, max_calls, idle_s, call_s;
+    leat_gpu_options gpu;
 } server_args;
 
 static bool read_limit(const char *name, const char *text, long long *out)
@@ -51,6 +53,9 @@ static bool read_args(int argc, char **argv, server_args *a)
     cli_values rest = {0};
     const cli_option options[] = {CLI_CLUSTER_OPTIONS(&a->cluster),
                                   {.name = "devices", .value = &a->devices},
+                                  {.name = "visible_device_list", .value = &a->visible_gpus},
+                                  {.name = "gpu_memory_fraction", .value = &a->gpu_fraction},
+                                  {.name = "gpu_memory_limit", .value = &a->gpu_limit},
                                   {.name = "intra_op_threads", .value = &a->intra},
                                   {.name = "inter_op_threads", .value = &a->inter},
                                   {.name = "grace", .value = &a->grace},
@@ -69,7 +74,9 @@ static bool read_args(int argc, char **argv, server_args *a)
     if (ok && rest.n)
         ok = cli_bad_use("server", "%s: takes no arguments", rest.v[0]) == 0;
     cli_values_free(&rest);
+    a->gpu.visible_devices = a->visible_gpus;
     return ok && cli_devices_ok("server", a->devices) && read_limits(a) &&
+           cli_gpu_memory("server", a->gpu_fraction, a->gpu_limit, &a->gpu) &&
            (!a->intra || cli_number("server", "intra_op_threads", a->intra, 0, &a->n_intra)) &&
            (!a->inter || cli_number("server", "inter_op_threads", a->inter, 0, &a->n_inter)) &&
            (!a->grace || cli_number("server", "grace", a->grace, 0, &a->grace_s)) &&
@@ -177,6 +184,7 @@ static int run(int argc, char **argv)
         leat_status_free(roots);
     } else if (find_task(c, job, &task)) {
         o.devices = a.devices;
+        o.gpu = a.gpu;
         o.intra_op_threads = (int)a.n_intra;
         o.inter_op_threads = (int)a.n_inter;
         o.transports = a.transports;
@@ -205,7 +213,14 @@ const cli_command cli_server = {
         "  --job_name JOB       which task this is; also from TF_CONFIG and Slurm\n"
         "  --task_index N       (or --task_id) may be left out in a job of one\n"
         "  --devices SPEC       how many devices of which kind, as cpu:2,gpu:1; of kinds that are\n"
-        "                       not named: one CPU, and all devices of the others\n"
+        "                       not named: one CPU, and all devices of the others; but a ps has\n"
+        "                       only those GPUs that are named\n"
+        "  --visible_device_list LIST  the GPUs of the task, as 1,0: GPU:0 is the second of those\n"
+        "                       that leat devices lists\n"
+        "  --gpu_memory_fraction F, --gpu_memory_limit BYTES\n"
+        "                       tensors take at most this part of a GPU's memory, or so much "
+        "(512m,\n"
+        "                       2g); memory is taken as it is needed\n"
         "  --intra_op_threads N, --inter_op_threads N\n"
         "                       threads of one kernel, and for kernels side by side (the cores)\n"
         "  --grace S            seconds (10)\n"

@@ -282,6 +282,22 @@ static leat_status open_tasks(leat_tasks *t, const leat_master_options *m, leat_
     return open_sessions(t, m, deadline);
 }
 
+/* The devices of all tasks that compute in memory of their own. */
+static void log_devices(const leat_tasks *t)
+{
+    const char **names = leat_new_array(const char *, t->base.n + 1);
+    const char **what = leat_new_array(const char *, t->base.n + 1);
+    for (int i = 0; i < t->base.n; i++) {
+        const Leat__DeviceAttributes *d = t->devices[i];
+        const bool host = strcmp(t->targets[i].parsed.type, leat_host_kind()->type) == 0;
+        names[i] = d->name;
+        what[i] = !host && d->physical_device_desc[0] ? d->physical_device_desc : NULL;
+    }
+    leat_placements_devices(names, what, t->base.n);
+    free(names);
+    free(what);
+}
+
 leat_status leat_master_open(leat_graph *g, const leat_session_options *o,
                              const leat_master_options *m, leat_worker *w, leat_peers *peers,
                              leat_session **out)
@@ -293,6 +309,8 @@ leat_status leat_master_open(leat_graph *g, const leat_session_options *o,
         leat_far_unref(&t->base);
         return s;
     }
+    if (o->log_device_placement)
+        log_devices(t);
     int n;
     leat_worker_devices(w, &n);
     return leat_session_new_on(g, o, leat_worker_session_devices(t->session), n, &t->base, out);

@@ -14,6 +14,7 @@
 #include "cluster/messages/methods.h"
 #include "cluster/service_int.h"
 #include "core/alloc.h"
+#include "core/log.h"
 #include "graph/graphdef.h"
 #include "proto/wire.h"
 #include "runtime/session_int.h"
@@ -193,6 +194,19 @@ static int read_counts(const Leat__ConfigProto *config, leat_device_count *out)
     return n;
 }
 
+/* Which GPUs there are, and what they take of their memory, was settled when the server started. */
+static void check_gpu_options(leat_service *s, const Leat__GPUOptions *o)
+{
+    if (o && ((o->visible_device_list && o->visible_device_list[0]) ||
+              o->per_process_gpu_memory_fraction != 0))
+        LEAT_LOG(WARNING,
+                 "%s: a session asks for visible_device_list \"%s\" and "
+                 "per_process_gpu_memory_fraction %g in its gpu_options; these are a server's, "
+                 "given when it starts (leat server --visible_device_list, --gpu_memory_fraction)",
+                 leat_worker_task(s->worker), o->visible_device_list ? o->visible_device_list : "",
+                 o->per_process_gpu_memory_fraction);
+}
+
 static void cancel_both(void *both)
 {
     leat_cancel_runs(both);
@@ -212,6 +226,7 @@ static leat_status open_session(leat_service *s, leat_client *c, const Leat__Con
         o.log_device_placement = config->log_device_placement;
         o.no_optimization = g && g->optimizer_options &&
                             g->optimizer_options->opt_level == LEAT__OPTIMIZER_OPTIONS__LEVEL__L0;
+        check_gpu_options(s, config->gpu_options);
         m.n_counts = read_counts(config, counts);
         m.filters = (const char *const *)config->device_filters;
         m.n_filters = (int)config->n_device_filters;

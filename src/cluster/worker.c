@@ -22,6 +22,7 @@ static leat_status open_devices(const char *job, int task, const leat_server_opt
 {
     leat_devices_options d = {.spec = o->devices,
                               .host_devices = o->cpu_devices,
+                              .gpu = o->gpu,
                               .job = job,
                               .task = task,
                               .intra_op_threads = o->intra_op_threads,
@@ -290,12 +291,15 @@ Leat__DeviceAttributes *leat_device_to_proto(const leat_device *d)
     p->name = leat_xstrdup(d->name);
     p->device_type = leat_xstrdup(d->parsed.type);
     leat_device_info info;
-    d->kind->describe(d->parsed.id, &info);
-    p->memory_limit = info.memory;
+    d->kind->describe(d->ordinal, &info);
+    p->memory_limit =
+        leat_device_memory(d) && d->allocator->limit ? (int64_t)d->allocator->limit : info.memory;
     p->incarnation = d->incarnation;
     p->locality = leat_xmalloc(sizeof(*p->locality));
     leat__device_locality__init(p->locality);
-    p->physical_device_desc = leat_xstrdup(info.description);
+    char text[LEAT_DEVICE_TEXT];
+    const char *what = leat_device_text(d, text);
+    p->physical_device_desc = leat_xstrdup(what ? what : info.description);
     return p;
 }
 

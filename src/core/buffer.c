@@ -56,10 +56,8 @@ static void start(leat_buffer *b, void *data, size_t size)
     b->free_arg = NULL;
 }
 
-leat_buffer *leat_buffer_try(leat_allocator *a, leat_dtype t, size_t size)
+static leat_buffer *try_once(leat_allocator *a, leat_dtype t, size_t size)
 {
-    if (!a)
-        a = leat_cpu_allocator();
     if (!charge(a, size))
         return NULL;
     bool one = size <= LEAT_BLOCK_MAX - HEADER && a == leat_cpu_allocator();
@@ -77,6 +75,16 @@ leat_buffer *leat_buffer_try(leat_allocator *a, leat_dtype t, size_t size)
         b->managed = t;
         memset(data, 0, size);
     }
+    return b;
+}
+
+leat_buffer *leat_buffer_try(leat_allocator *a, leat_dtype t, size_t size)
+{
+    if (!a)
+        a = leat_cpu_allocator();
+    leat_buffer *b = try_once(a, t, size);
+    if (!b && a->reclaim && a->reclaim(a))
+        b = try_once(a, t, size);
     return b;
 }
 

@@ -31,6 +31,9 @@ typedef struct leat_allocator {
     struct leat_device *device;
     /* Copies bytes within a memory that is not the host's, in the order of the device's work. */
     leat_status (*copy)(struct leat_allocator *a, void *to, const void *from, size_t bytes);
+    /* Frees memory that is kept for later, after alloc gave NULL or the limit was reached; false if
+     * there is none. NULL: nobody keeps any. */
+    bool (*reclaim)(struct leat_allocator *a);
     /* Words the error after alloc gave NULL for this size; NULL: leat_buffer_new does. */
     leat_status (*exhausted)(struct leat_allocator *a, size_t size);
 } leat_allocator;

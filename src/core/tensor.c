@@ -114,6 +114,10 @@ leat_status leat_tensor_alloc(leat_allocator *a, leat_dtype t, const leat_shape 
     leat_buffer *b = NULL;
     if (count > 0) {
         b = leat_buffer_try(a, t, (size_t)count * leat_element_size(t));
+        if (!b && a && a->exhausted)
+            return leat_status_prefix(a->exhausted(a, (size_t)count * leat_element_size(t)),
+                                      "OOM when allocating tensor with shape%s and type %s: ",
+                                      leat_shape_show(shape).s, leat_dtype_name(t));
         LEAT_REQUIRE(b, RESOURCE_EXHAUSTED,
                      "OOM when allocating tensor with shape%s and type %s on %s",
                      leat_shape_show(shape).s, leat_dtype_name(t), a ? a->name : "CPU");

@@ -30,8 +30,9 @@ typedef struct leat_compile {
     const leat_graph *source;
     const leat_target *devices;
     int n_devices;
-    bool soft_placement, log_placement, no_optimization;
-    bool by_process; /* partition divides the graph by process, not by device */
+    bool soft_placement, no_optimization;
+    struct leat_placements *placements; /* the session's log_device_placement; NULL: no log */
+    bool by_process;                    /* partition divides the graph by process, not by device */
     /* The graph is a part that was cut for this process: the calls in it are made when it runs,
      * since their bodies may use devices of other processes. */
     bool calls_stay;
@@ -73,6 +74,15 @@ leat_status leat_pass_reread(leat_compile *c) LEAT_MUST_CHECK;
 leat_status leat_pass_reread_inside(leat_compile *c) LEAT_MUST_CHECK;
 /* place.c: every node gets the full name of a device. */
 leat_status leat_pass_place(leat_compile *c) LEAT_MUST_CHECK;
+/* ---- place_list.c: log_device_placement of a session ---- */
+typedef struct leat_placements leat_placements;
+leat_placements *leat_placements_new(void);
+void leat_placements_free(leat_placements *p); /* NULL does nothing */
+/* Writes the devices of the session; what[i] is NULL for those that are not listed. */
+void leat_placements_devices(const char *const *names, const char *const *what, int n);
+/* Writes the nodes of a graph that was placed, but for those that p has written before. */
+void leat_placements_nodes(leat_placements *p, const leat_graph *g);
+
 /* control_loops.c: adds the control loops that a loop on several devices needs before it is
  * partitioned. */
 leat_status leat_pass_control_loops(leat_compile *c) LEAT_MUST_CHECK;

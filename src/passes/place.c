@@ -11,8 +11,6 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "core/log.h"
-#include "core/strbuf.h"
 #include "graph/function.h"
 #include "passes/place_int.h"
 
@@ -160,26 +158,6 @@ static leat_status join_loops(placer *p)
     return s;
 }
 
-/* Writes to the log, or to standard error if there is no sink, because the user has requested
- * it. */
-static void list(const leat_compile *c)
-{
-    leat_strbuf b = {0};
-    leat_strbuf_puts(&b, "Device mapping:\n");
-    for (int i = 0; i < c->n_devices; i++)
-        leat_strbuf_printf(&b, "%s -> %s device\n", c->devices[i].name, c->devices[i].parsed.type);
-    for (int i = 0; i < c->graph->n_nodes; i++) {
-        const leat_node *n = c->graph->nodes[i];
-        if (!n->dead && n->name[0] != '_')
-            leat_strbuf_printf(&b, "%s: (%s): %s\n", n->name, n->op->def->name, n->device);
-    }
-    if (leat_log_wanted(LEAT_LOG_INFO))
-        LEAT_LOG(INFO, "%s", leat_strbuf_text(&b));
-    else
-        fputs(leat_strbuf_text(&b), stderr);
-    leat_strbuf_release(&b);
-}
-
 static leat_status make_groups(placer *p)
 {
     leat_graph *g = p->c->graph;
@@ -242,8 +220,8 @@ leat_status leat_pass_place(leat_compile *c)
         s = place_all(&p);
     if (!s)
         bring_args(c);
-    if (!s && c->log_placement)
-        list(c);
+    if (!s && c->placements)
+        leat_placements_nodes(c->placements, c->graph);
     leat_place_release(&p);
     return s;
 }

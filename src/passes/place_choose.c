@@ -190,6 +190,26 @@ static unsigned classes_of_users(const placer *p, const leat_uses *u, const leat
     return classes;
 }
 
+static bool owns_state(const leat_node *n)
+{
+    return !n->dead && !n->n_in && n->n_out &&
+           (leat_dtype_is_ref(n->out_types[0]) || n->out_types[0] == LEAT_RESOURCE);
+}
+
+/* What the source graph has colocated with an owner of state is placed with it in those runs that
+ * need both: an initial value that only the CPU can draw keeps the variable there in all runs. */
+static void add_colocated(placer *p, const leat_node *n)
+{
+    const leat_attr *a = leat_node_attr(n, "_class");
+    for (int i = 0; a && a->kind == LEAT_ARG_STRINGS && i < a->n; i++) {
+        const leat_node *with = strncmp(a->strings[i], "loc:@", 5) == 0
+                                    ? leat_graph_find(p->c->graph, a->strings[i] + 5)
+                                    : NULL;
+        if (with && owns_state(with))
+            p->groups[root_of(p, with->id)].classes &= leat_place_classes(p, n);
+    }
+}
+
 void leat_place_state(placer *p)
 {
     const leat_graph *source = p->c->source;
@@ -201,14 +221,13 @@ void leat_place_state(placer *p)
     int *seen = leat_new_array(int, source->n_nodes + 1); /* by id: the last search that saw it */
     for (int i = 0; i < p->c->graph->n_nodes; i++) {
         const leat_node *n = p->c->graph->nodes[i];
-        const leat_node *owner =
-            n->dead || n->n_in || !n->n_out ||
-                    !(leat_dtype_is_ref(n->out_types[0]) || n->out_types[0] == LEAT_RESOURCE)
-                ? NULL
-                : leat_graph_find(source, n->name);
+        const leat_node *owner = owns_state(n) ? leat_graph_find(source, n->name) : NULL;
         if (owner)
             p->groups[root_of(p, i)].classes &= classes_of_users(p, &u, owner, stack, seen, i + 1);
     }
+    for (int i = 0; i < source->n_nodes; i++)
+        if (!source->nodes[i]->dead)
+            add_colocated(p, source->nodes[i]);
     free(stack);
     free(seen);
     leat_uses_free(&u);

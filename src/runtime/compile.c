@@ -175,7 +175,7 @@ leat_status leat_compile_graph(const leat_graph *g, const leat_request *q,
     leat_target *own = o->far ? NULL : own_targets(o);
     leat_compile c = compile_of(o, own ? own : o->far->targets, own ? o->n_devices : o->far->n);
     c.source = g;
-    c.log_placement = o->log_placement;
+    c.placements = o->placements;
     c.by_process = o->far != NULL;
     c.client_device = o->far ? o->devices[0]->name : NULL;
     /* Another thread may add nodes to g, so g is copied (by prune) with its lock held. */

@@ -24,28 +24,51 @@ static uint64_t new_incarnation(void)
     return leat_hash(seed, sizeof(seed), 0) | 1;
 }
 
-leat_status leat_device_new(const leat_device_kind *kind, const char *job, int task, int id,
-                            int threads, leat_pool *inter, leat_device **out)
+leat_status leat_device_new(const leat_device_choice *c, int threads, leat_pool *inter,
+                            leat_device **out)
 {
     leat_device *d = leat_new(leat_device);
     atomic_init(&d->refs, 1);
-    d->kind = kind;
-    d->parsed = (leat_device_name){.replica = 0, .task = task, .id = id};
-    snprintf(d->parsed.job, sizeof(d->parsed.job), "%s", job);
-    snprintf(d->parsed.type, sizeof(d->parsed.type), "%s", kind->type);
+    d->kind = c->kind;
+    d->ordinal = c->ordinal;
+    d->parsed = (leat_device_name){.replica = 0, .task = c->task, .id = c->id};
+    snprintf(d->parsed.job, sizeof(d->parsed.job), "%s", c->job);
+    snprintf(d->parsed.type, sizeof(d->parsed.type), "%s", c->kind->type);
     leat_device_name_text(&d->parsed, d->name, sizeof(d->name));
     d->incarnation = new_incarnation();
     d->inter = inter;
-    leat_status s = kind->open(d);
+    leat_status s = c->kind->open(d);
     if (s) {
         s = leat_status_prefix(s, "%s cannot be opened: ", d->name);
         free(d);
         return s;
     }
+    if (!c->kind->host_memory)
+        d->allocator->reclaim = leat_reclaim;
+    const size_t limit = c->kind->host_memory ? 0 : (size_t)c->memory_limit;
+    if (limit && (!d->allocator->limit || d->allocator->limit > limit))
+        d->allocator->limit = limit;
     d->intra = leat_pool_size(inter) == threads - 1 ? inter : leat_pool_new(threads - 1, "intra");
     d->resources = leat_resources_new();
     *out = d;
     return NULL;
+}
+
+const char *leat_device_text(const leat_device *d, char text[LEAT_DEVICE_TEXT])
+{
+    leat_device_info info = {0};
+    if (d->kind->host_memory)
+        return NULL;
+    d->kind->describe(d->ordinal, &info);
+    snprintf(text, LEAT_DEVICE_TEXT, "device: %d, name: %s", d->ordinal, info.description);
+    return text;
+}
+
+leat_status leat_device_error(const leat_device *d, leat_status s)
+{
+    if (!s || strstr(leat_status_message(s), d->name))
+        return s;
+    return leat_status_prefix(s, "%s: ", d->name);
 }
 
 leat_device *leat_device_for_session(const leat_device *d, bool isolated)

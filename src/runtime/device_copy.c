@@ -15,6 +15,7 @@
 typedef struct move {
     leat_tensor *from, *to;
     leat_device *device; /* where `to` shall be in the end; NULL: in the host's memory */
+    leat_device *worker; /* whose copy queue does it */
     leat_copied_fn fn;
     void *arg;
 } move;
@@ -35,7 +36,8 @@ static void finish(move *m, leat_status s)
 
 static void copied(void *arg, leat_status s)
 {
-    finish(arg, s);
+    move *m = arg;
+    finish(m, leat_device_error(m->worker, s));
 }
 
 /* Work that is enqueued on the copy queue of d from now on runs after the work that is now in the
@@ -53,10 +55,11 @@ static leat_status after_compute(leat_device *d, leat_device *of)
 static void finish_after(move *m, leat_device *d, leat_status s)
 {
     leat_device_event e;
+    m->worker = d;
     if (!s)
         s = d->kind->mark(d, LEAT_QUEUE_COPY, &e);
     if (s)
-        finish(m, s);
+        finish(m, leat_device_error(d, s));
     else
         d->kind->on_event(d, e, copied, m);
 }
@@ -129,7 +132,7 @@ void leat_device_drain(leat_device *d, leat_event_fn fn, void *arg)
     leat_device_event e;
     leat_status s = d->kind->mark(d, LEAT_QUEUE_COMPUTE, &e);
     if (s)
-        fn(arg, s);
+        fn(arg, leat_device_error(d, s));
     else
         d->kind->on_event(d, e, fn, arg);
 }

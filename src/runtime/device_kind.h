@@ -33,11 +33,15 @@ typedef struct leat_device_kind {
     /* The kind computes in the host's memory, and its kernels have done their work when they
      * return. Every process has a device of such a kind. */
     bool host_memory;
+    /* What users say of GPUs holds for this kind: CUDA_VISIBLE_DEVICES, LEAT_VISIBLE_DEVICES, and
+     * leat_gpu_options (device_visible.c). */
+    bool is_gpu;
     int by_default; /* number of devices where none is given; -1: all that exist */
     leat_status (*probe)(int *most_out); /* how many devices can be opened here */
-    void (*describe)(int id, leat_device_info *out);
-    /* open sets d->allocator, and d->state if the kind uses it; all other fields are set before.
-     * close, which may be NULL, frees both. */
+    /* ordinal: which of the devices that probe counted, from 0. */
+    void (*describe)(int ordinal, leat_device_info *out);
+    /* open opens the device d->ordinal. It sets d->allocator, and d->state if the kind uses it; all
+     * other fields are set before. close, which may be NULL, frees both. */
     leat_status (*open)(leat_device *d);
     void (*close)(leat_device *d);
     /* The kind's kernels: a NULL-ended list of arrays, each ended by a kernel without an op. */

@@ -74,47 +74,83 @@ static leat_status unknown_kind(const char *spec, const char *type)
     return s;
 }
 
-/* How many devices of this kind are to be opened. */
-static leat_status number_of(const leat_device_kind *k, const leat_devices_options *o,
-                             const leat_device_count *counts, int n_counts, int *out)
+/* How many devices of which kinds, in the order in which a process has them. */
+typedef struct choice {
+    const leat_device_kind *kind;
+    int n;
+    int *ordinals; /* of kinds with is_gpu, from malloc; NULL: 0 to n - 1 */
+} choice;
+
+static int ordinal_of(const choice *c, int i)
 {
-    bool host = k == leat_host_kind();
+    return c->ordinals ? c->ordinals[i] : i;
+}
+
+/* Variables are on a ps; what is computed there are updates, for which it needs no GPU. */
+static bool takes_gpus(const leat_devices_options *o)
+{
+    return strcmp(o->job, "ps") != 0;
+}
+
+/* How many devices there are that can be opened; sets c->ordinals. */
+static leat_status find_all(choice *c, const leat_devices_options *o, int *most_out)
+{
+    LEAT_TRY(leat_status_prefix(c->kind->probe(most_out),
+                                "%s devices cannot be listed: ", c->kind->type));
+    if (!c->kind->is_gpu)
+        return NULL;
+    return leat_devices_visible(c->kind, &o->gpu, *most_out, &c->ordinals, most_out);
+}
+
+/* Sets how many devices of its kind are to be opened, and which. */
+static leat_status number_of(choice *c, const leat_devices_options *o,
+                             const leat_device_count *counts, int n_counts)
+{
+    const leat_device_kind *k = c->kind;
+    bool host = k == leat_host_kind(), named = false;
     int wanted = -1, most = 0;
     for (int i = 0; i < n_counts; i++)
-        if (strcmp(counts[i].type, k->type) == 0)
+        if (strcmp(counts[i].type, k->type) == 0) {
             wanted = counts[i].n;
+            named = true;
+        }
     if (wanted < 0 && host && o->host_devices)
         wanted = o->host_devices;
     LEAT_REQUIRE(!host || wanted == -1 || (wanted > 0 && wanted <= MOST_OF_A_KIND),
                  INVALID_ARGUMENT, "A process has 1 to %d %s devices, not %d", MOST_OF_A_KIND,
                  k->type, wanted);
-    if (wanted == 0 || (wanted < 0 && k->by_default == 0)) {
-        *out = 0;
+    if (wanted == 0 || (wanted < 0 && k->by_default == 0) ||
+        (!named && k->is_gpu && !takes_gpus(o)))
         return NULL;
-    }
-    LEAT_TRY(k->probe(&most));
-    LEAT_REQUIRE(wanted <= most, NOT_FOUND, "%d %s devices are wanted, and there are %d", wanted,
-                 k->type, most);
-    *out = wanted >= 0 ? wanted : k->by_default < 0 ? most : k->by_default;
+    LEAT_TRY(find_all(c, o, &most));
+    LEAT_REQUIRE(wanted <= most, NOT_FOUND, "%d %s devices are wanted, and there are %d%s", wanted,
+                 k->type, most,
+                 k->is_gpu ? " that this process can see (leat devices lists them)" : "");
+    c->n = wanted >= 0 ? wanted : k->by_default < 0 ? most : k->by_default;
     return NULL;
 }
 
-static leat_status open_kind(const leat_device_kind *k, int n, const leat_devices_options *o,
-                             int threads, leat_devices *d)
+static leat_status open_kind(const choice *c, const leat_devices_options *o, int threads,
+                             leat_devices *d)
 {
-    d->v = leat_xrealloc(d->v, sizeof(*d->v) * (size_t)(d->n + n + 1));
-    for (int i = 0; i < n; i++) {
-        LEAT_TRY(leat_device_new(k, o->job, o->task, i, threads, d->pool, &d->v[d->n]));
+    d->v = leat_xrealloc(d->v, sizeof(*d->v) * (size_t)(d->n + c->n + 1));
+    for (int i = 0; i < c->n; i++) {
+        leat_device_choice x = {
+            .kind = c->kind, .job = o->job, .task = o->task, .id = i, .ordinal = ordinal_of(c, i)};
+        if (c->kind->is_gpu)
+            LEAT_TRY(leat_device_memory_limit(c->kind, &o->gpu, x.ordinal, &x.memory_limit));
+        LEAT_TRY(leat_device_new(&x, threads, d->pool, &d->v[d->n]));
         d->n++;
     }
     return NULL;
 }
 
-/* How many devices of which kinds, in the order in which a process has them. */
-typedef struct choice {
-    const leat_device_kind *kind;
-    int n;
-} choice;
+static void choices_free(choice *list, int n)
+{
+    for (int i = 0; i < n; i++)
+        free(list[i].ordinals);
+    free(list);
+}
 
 static leat_status choose(const leat_devices_options *o, choice **out, int *n_out)
 {
@@ -122,7 +158,7 @@ static leat_status choose(const leat_devices_options *o, choice **out, int *n_ou
     int n_counts = 0, n = 0, n_kinds = leat_device_kinds();
     LEAT_TRY(leat_device_counts_read(o->spec, counts, &n_counts));
     for (int i = 0; i < n_counts; i++)
-        if (!leat_device_kind_find(counts[i].type))
+        if (counts[i].n && !leat_device_kind_find(counts[i].type))
             return unknown_kind(o->spec, counts[i].type);
     choice *list = leat_new_array(choice, n_kinds);
     list[n++].kind = leat_host_kind();
@@ -131,9 +167,9 @@ static leat_status choose(const leat_devices_options *o, choice **out, int *n_ou
             list[n++].kind = leat_device_kind_at(i);
     leat_status s = NULL;
     for (int i = 0; i < n && !s; i++)
-        s = number_of(list[i].kind, o, counts, n_counts, &list[i].n);
+        s = number_of(&list[i], o, counts, n_counts);
     if (s) {
-        free(list);
+        choices_free(list, n);
         return s;
     }
     *out = list;
@@ -153,8 +189,8 @@ leat_status leat_devices_add(const leat_devices_options *o, leat_devices *d)
     LEAT_TRY(choose(o, &kinds, &n_kinds));
     leat_status s = NULL;
     for (int i = 0; i < n_kinds && !s; i++)
-        s = open_kind(kinds[i].kind, kinds[i].n, o, intra, d);
-    free(kinds);
+        s = open_kind(&kinds[i], o, intra, d);
+    choices_free(kinds, n_kinds);
     return s;
 }
 
@@ -201,11 +237,12 @@ leat_status leat_devices_list(const char *devices, leat_device_listing **out, in
             snprintf(name.type, sizeof(name.type), "%s", kinds[i].kind->type);
             snprintf(x->kind, sizeof(x->kind), "%s", name.type);
             leat_device_name_text(&name, x->name, sizeof(x->name));
-            kinds[i].kind->describe(id, &info);
+            x->ordinal = ordinal_of(&kinds[i], id);
+            kinds[i].kind->describe(x->ordinal, &info);
             snprintf(x->description, sizeof(x->description), "%s", info.description);
             x->memory = info.memory;
         }
-    free(kinds);
+    choices_free(kinds, n_kinds);
     *out = list;
     *n_out = n;
     return NULL;

@@ -84,8 +84,9 @@ static void clear_entries(leat_entry *e, int n)
 /* The device has done all that the kernels of the step enqueued. */
 static void drained(void *arg, leat_status s)
 {
-    leat_step *step = arg;
-    leat_step_fail(step, s);
+    leat_run *r = arg;
+    leat_step *step = r->step;
+    leat_step_fail(step, leat_device_error(r->executor->device, s));
     leat_step_part_ended(step);
 }
 
@@ -101,12 +102,16 @@ static void end_active(leat_run *r)
     if (r->executor->device->kind->host_memory)
         leat_step_part_ended(step);
     else
-        leat_device_drain(r->executor->device, drained, step);
+        leat_device_drain(r->executor->device, drained, r);
 }
 
 static void fail(leat_run *r, const exec_node *n, leat_status s)
 {
     const char *name = n->bound.node->name;
+    const leat_device *d = r->executor->device;
+    const leat_code code = leat_status_code(s);
+    if (!d->kind->host_memory && (code == LEAT_UNAVAILABLE || code == LEAT_INTERNAL))
+        s = leat_device_error(d, s); /* the device may have been lost: which one? */
     if (!strstr(leat_status_message(s), "[[{{node "))
         s = leat_status_suffix(s, "\n\t [[{{node %s}}]]", name);
     leat_step_fail(r->step, s);
@@ -334,7 +339,9 @@ static void start_async(leat_run *r, task t, leat_entry *in, task_list *ready)
         a->next->prev = a;
     r->waiting = a;
     pthread_mutex_unlock(&r->wait_lock);
+    leat_buffer_for = n->bound.node->name; /* copies to a device allocate memory there */
     n->bound.def->run_async(&a->k);
+    leat_buffer_for = NULL;
     if (atomic_fetch_add(&a->turns, 1) == 1) { /* done was called already */
         finish_async(a, ready);
         end_active(r); /* never the last: this thread is at work */

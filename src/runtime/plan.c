@@ -90,6 +90,7 @@ static leat_status plan_made(leat_plan *p, leat_status s, leat_plan **out)
     free(graphs);
     for (int i = 0; i < p->n_parts; i++)
         leat_graph_seal(p->parts[i].graph);
+    leat_reclaim_from(p);
     *out = p;
     return NULL;
 }
@@ -132,6 +133,7 @@ void leat_plan_free(leat_plan *p)
 {
     if (!p)
         return;
+    leat_reclaim_no_more(p);
     leat_plan_steps_free(p);
     leat_callables_forget_nodes(p->callables);
     for (int i = 0; i < p->n_parts; i++) {

@@ -24,7 +24,8 @@ typedef struct leat_plan_options {
     leat_device *const *devices; /* Of this task. */
     int n_devices;
     leat_far *far; /* The other tasks; NULL: there are none. A set of callables shares it. */
-    bool soft_placement, log_placement, no_optimization;
+    bool soft_placement, no_optimization;
+    leat_placements *placements; /* NULL: placements are not logged */
     /* Compiling fails at this time (CLOCK_MONOTONIC). 0: there is no deadline, except that sending
      * a part to another task may take two minutes. */
     int64_t deadline_ns;

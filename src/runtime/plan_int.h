@@ -22,9 +22,15 @@ struct leat_plan {
     struct leat_callables *callables;
     pthread_mutex_t lock;        /* Guards idle. */
     struct leat_plan_step *idle; /* Memory of steps that is not in use, linked by next. */
+    leat_plan *next_kept;        /* In the list of reclaim.c. */
 };
 
-/* Frees the idle steps. No step of the plan may be in use. */
-void leat_plan_steps_free(leat_plan *p);
+/* Frees the memory of steps that is not in use. False if there was none. */
+bool leat_plan_steps_free(leat_plan *p);
+
+/* reclaim.c: between these calls, an allocation that finds no memory of a device may free the
+ * plan's idle steps. */
+void leat_reclaim_from(leat_plan *p);
+void leat_reclaim_no_more(leat_plan *p);
 
 #endif

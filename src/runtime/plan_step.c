@@ -47,11 +47,16 @@ static plan_step *step_get(leat_plan *p)
     return s ? s : step_alloc(p);
 }
 
-void leat_plan_steps_free(leat_plan *p)
+bool leat_plan_steps_free(leat_plan *p)
 {
-    while (p->idle) {
-        plan_step *s = p->idle;
-        p->idle = s->next;
+    pthread_mutex_lock(&p->lock);
+    plan_step *idle = p->idle;
+    p->idle = NULL;
+    pthread_mutex_unlock(&p->lock);
+    const bool any = idle != NULL;
+    while (idle) {
+        plan_step *s = idle;
+        idle = s->next;
         for (int i = 0; i < p->n_parts; i++)
             leat_run_free(s->runs[i]);
         if (s->rendezvous)
@@ -60,6 +65,7 @@ void leat_plan_steps_free(leat_plan *p)
         free(s->jobs);
         free(s);
     }
+    return any;
 }
 
 /* ---- Beginning ---- */

@@ -12,6 +12,12 @@
 
 static leat_status open_kind(leat_graph *g, const leat_session_options *o, leat_session **out)
 {
+    LEAT_REQUIRE(!o->gpu.visible_devices && o->gpu.memory_fraction == 0 && !o->gpu.memory_limit,
+                 INVALID_ARGUMENT,
+                 "The GPUs of a session at %s are those of its servers: give leat_gpu_options to "
+                 "leat_server_start, or leat server --visible_device_list, --gpu_memory_fraction, "
+                 "--gpu_memory_limit",
+                 o->target);
     for (int i = 0; leat_session_kinds[i]; i++) {
         const leat_session_kind *k = leat_session_kinds[i];
         if (strncmp(o->target, k->prefix, strlen(k->prefix)) == 0)
@@ -39,7 +45,21 @@ static leat_session *session_on(leat_graph *g, const leat_session_options *o,
     pthread_cond_init(&s->idle, NULL);
     leat_plan_cache_init(&s->plans);
     s->closing = leat_cancellation_new();
+    if (o->log_device_placement)
+        s->placements = leat_placements_new();
     return s;
+}
+
+/* For a session in this process; the master of a cluster knows the devices of all tasks. */
+static void log_devices(const leat_session *s)
+{
+    char(*text)[LEAT_DEVICE_TEXT] = leat_xcalloc((size_t)s->n_devices + 1, sizeof(*text));
+    const char **what = leat_new_array(const char *, s->n_devices + 1);
+    for (int i = 0; i < s->n_devices; i++)
+        what[i] = leat_device_text(s->devices[i], text[i]);
+    leat_placements_devices(s->device_names, what, s->n_devices);
+    free(what);
+    free(text);
 }
 
 leat_status leat_session_new_on(leat_graph *g, const leat_session_options *o,
@@ -61,6 +81,7 @@ leat_status leat_session_open_with(leat_graph *g, const leat_session_options *op
         return open_kind(g, &o, session_out);
     leat_devices_options d = {.spec = o.devices,
                               .host_devices = o.cpu_devices,
+                              .gpu = o.gpu,
                               .job = "localhost",
                               .intra_op_threads = o.intra_op_threads,
                               .inter_op_threads = o.inter_op_threads};
@@ -68,6 +89,8 @@ leat_status leat_session_open_with(leat_graph *g, const leat_session_options *op
     LEAT_TRY(leat_devices_open(&d, &devices));
     *session_out = session_on(g, &o, devices.v, devices.n, devices.pool);
     (*session_out)->owned = devices;
+    if (o.log_device_placement)
+        log_devices(*session_out);
     return NULL;
 }
 
@@ -127,7 +150,7 @@ static leat_status compile(void *arg, leat_plan **out)
                            .n_devices = s->n_devices,
                            .far = s->far,
                            .soft_placement = s->options.allow_soft_placement,
-                           .log_placement = s->options.log_device_placement,
+                           .placements = s->placements,
                            .no_optimization = s->options.no_optimization,
                            .deadline_ns = c->deadline_ns,
                            .cancellation = c->stop};
@@ -354,6 +377,7 @@ void leat_session_close(leat_session *s)
         pthread_cond_wait(&s->idle, &s->lock);
     pthread_mutex_unlock(&s->lock);
     leat_plan_cache_release(&s->plans);
+    leat_placements_free(s->placements);
     leat_cancellation_free(s->closing);
     if (s->far)
         leat_far_close(s->far);

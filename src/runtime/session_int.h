@@ -51,6 +51,7 @@ struct leat_session {
     leat_far *far;      /* other tasks, or NULL; a reference */
     atomic_ullong next_step;
     leat_plan_cache plans;
+    leat_placements *placements; /* NULL: log_device_placement is not set */
     leat_cancellation *closing; /* cancelled when the session is closed */
     pthread_mutex_t lock;       /* guards what follows */
     pthread_cond_t idle;

@@ -1,7 +1,7 @@
 """Clusters of real servers on free ports, cases with a time limit, one line a case.
 
 A cluster is named by the kind of each task: Cluster(ps=["leat"], worker=["tf", "leat"]); words after
-"leat" are more arguments of its server. Cases that
+"leat" are more arguments of its server, and "leat-gpus" is a server with four GPUs, made by PoCL. Cases that
 want the same cluster one after the other share it; their variables are reset in between. A case
 that takes too long has its servers killed, so that whatever it waits for fails.
 """
@@ -86,13 +86,17 @@ class Cluster(object):
     def start(self, job, i):
         spec = ";".join("%s=%s" % (j, ",".join(a)) for j, a in sorted(self.address.items()))
         kind = self.jobs[job][i].split()
-        if kind[0] == "leat":
+        env = dict(os.environ)
+        if kind[0] == "leat-gpus":
+            env.update(POCL_DEVICES="basic basic basic basic", LEAT_VISIBLE_DEVICES="0,1,2,3",
+                       TF_CPP_MIN_LOG_LEVEL="1")
+        if kind[0] in ("leat", "leat-gpus"):
             argv = [LEAT, "server", "--cluster", spec, "--job_name", job, "--task_index", str(i)]
             argv += kind[1:]
         else:
             argv = [TF_PYTHON, os.path.join(HERE, "tf_server.py"), spec, job, str(i)]
         log = open(self.log(job, i), "ab")
-        p = subprocess.Popen(argv, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        p = subprocess.Popen(argv, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=env)
         log.close()
         _running.add(p)
         self.process[job, i] = p

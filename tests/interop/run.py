@@ -8,6 +8,7 @@ import training
 import input
 import datasets
 import documents
+import gpus
 import flow
 import calls
 import spread

@@ -30,7 +30,8 @@ static inline void compile_to(compiled *x, leat_graph *g, const leat_request *q,
                               const pass_fn *passes)
 {
     x->pool = leat_pool_new(0, "test");
-    CHECK_OK(leat_device_new(leat_host_kind(), "localhost", 0, 0, 1, x->pool, &x->device));
+    CHECK_OK(leat_device_new(&(leat_device_choice){.kind = leat_host_kind(), .job = "localhost"}, 1,
+                             x->pool, &x->device));
     x->target = (leat_target){x->device->name, x->device->parsed, 1};
     x->c = (leat_compile){.source = g,
                           .devices = &x->target,

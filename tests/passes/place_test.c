@@ -167,14 +167,18 @@ static void whole_graph(void)
     leat_target devices[4];
     leat_graph *all = leat_graph_new(), *part = leat_graph_new();
     leat_graph *graphs[] = {all, part};
-    leat_out v[2], w[2];
+    leat_out v[2], w[2], u[2];
     for (int i = 0; i < 2; i++) {
         v[i] = LEAT_OP0(graphs[i], "VariableV2", leat_attr_type("dtype", LEAT_FLOAT),
                         leat_name("v"), leat_attr_shape("shape", leat_shape(4)));
         w[i] = LEAT_OP0(graphs[i], "VariableV2", leat_attr_type("dtype", LEAT_FLOAT),
                         leat_name("w"), leat_attr_shape("shape", leat_shape(4)));
         leat_identity(v[i], leat_name("read"));
+        u[i] = LEAT_OP0(graphs[i], "VariableV2", leat_attr_type("dtype", LEAT_FLOAT),
+                        leat_name("u"), leat_attr_shape("shape", leat_shape(4)));
     }
+    /* An initial value, say, that only the CPU can compute, and that is not part of this run. */
+    leat_with_colocate(all, u[0]) leat_placeholder(all, LEAT_INT32, leat_shape());
     leat_out at = leat_ints(all, 1), x = leat_ones(all, LEAT_FLOAT, leat_shape(1));
     LEAT_OP3("ScatterUpdate", v[0], at, x);
     LEAT_OP1("Where", leat_identity(w[0])); /* reads a value: no matter to w */
@@ -189,6 +193,7 @@ static void whole_graph(void)
     CHECK_OK(leat_pass_place(&c));
     CHECK_STR(where(v[1]), "CPU:0");
     CHECK_STR(where(w[1]), "GPU:0");
+    CHECK_STR(where(u[1]), "CPU:0");
     leat_graph_free(all);
     leat_graph_free(part);
 }

@@ -117,7 +117,8 @@ static void outlives_the_session(void)
 {
     leat_pool *pool = leat_pool_new(1, "test");
     leat_device *device = NULL;
-    CHECK_OK(leat_device_new(leat_host_kind(), "localhost", 0, 0, 2, pool, &device));
+    CHECK_OK(leat_device_new(&(leat_device_choice){.kind = leat_host_kind(), .job = "localhost"}, 2,
+                             pool, &device));
     leat_graph *g = leat_graph_new();
     leat_function_define(g, "F", scaled, NULL, 1, LEAT_FLOAT, LEAT_FLOAT);
     leat_out keeps = leat_op(g, "TestKeep", leat_attr_func("f", "F"));

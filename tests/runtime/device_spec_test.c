@@ -69,6 +69,10 @@ static void devices(void)
     CHECK_INT(d.n, 2);
     leat_devices_close(&d);
     leat_devices_close(&d);
+    o.spec = "tpu:0,cpu:1"; /* none of a kind that does not exist */
+    CHECK_OK(leat_devices_open(&o, &d));
+    CHECK_INT(d.n, 1);
+    leat_devices_close(&d);
 }
 
 static void listing(void)

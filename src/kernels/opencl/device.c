@@ -49,10 +49,10 @@ static leat_status open(leat_device *device)
 {
     int n;
     const leat_cl_listed *v = leat_cl_devices(&n);
-    LEAT_REQUIRE(device->parsed.id < n, NOT_FOUND, "there are %d OpenCL devices", n);
+    LEAT_REQUIRE(device->ordinal < n, NOT_FOUND, "there are %d OpenCL devices", n);
     leat_opencl *d = leat_new(leat_opencl);
     d->device = device;
-    d->listed = &v[device->parsed.id];
+    d->listed = &v[device->ordinal];
     leat_status s = make_context(d);
     if (!s)
         s = leat_cl_memory_open(d);
@@ -84,6 +84,7 @@ static void close(leat_device *device)
 const leat_device_kind leat_opencl_kind = {
     .type = "GPU",
     .priority = 210, /* TensorFlow's value */
+    .is_gpu = true,
     .by_default = -1,
     .probe = probe,
     .describe = describe,
