@@ -44,7 +44,7 @@ static bool same(const leat_tensor *a, const leat_tensor *b)
  * size, and with one that fits. */
 static void round_trip(void)
 {
-    leat_packed *spare = NULL;
+    leat_spares spares = {0};
     for (int n = 0; n <= 12; n++)
         for (int again = 0; again < 2; again++) {
             leat_element e = leat_element_new(n), back = {0};
@@ -58,7 +58,7 @@ static void round_trip(void)
                 CHECK_OK(leat_tensor_clone(NULL, t, &want[i]));
                 e.v[i] = t;
             }
-            leat_packed *p = leat_element_pack(&e, spare);
+            leat_packed *p = leat_element_pack(&e, &spares);
             CHECK(e.n == 0 && !e.v);
             CHECK_OK(leat_element_unpack(p, &back));
             CHECK_INT(back.n, n);
@@ -67,9 +67,9 @@ static void round_trip(void)
                 leat_tensor_unref(want[i]);
             }
             leat_element_clear(&back);
-            spare = leat_packed_empty(p);
+            leat_packed_spare(p, &spares);
         }
-    leat_packed_free(spare);
+    leat_spares_release(&spares);
 }
 
 /* Tensors that have other owners, are large, or are no data, are shared. */
@@ -83,13 +83,15 @@ static void shared(void)
     e.v[2] = variant;
     e.v[3] = leat_scalar_int64(5);
     leat_tensor *row = e.v[0], *large = e.v[1];
-    leat_packed *p = leat_element_pack(&e, NULL);
+    leat_spares spares = {0};
+    leat_packed *p = leat_element_pack(&e, &spares);
     CHECK_OK(leat_element_unpack(p, &back));
     back_row = back.v[0];
     CHECK(back_row == row && back.v[1] == large && back.v[2] == variant);
     CHECK(((const float *)back_row->data)[0] == 20);
     leat_element_clear(&back);
     leat_packed_free(p);
+    leat_spares_release(&spares);
     CHECK(leat_tensor_sole(all));
     leat_tensor_unref(all);
 }

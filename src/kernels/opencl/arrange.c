@@ -1,5 +1,5 @@
-/* arrange.c -- ops that only move elements of any numbers: Transpose, Slice, StridedSlice, Pad,
- * Tile, Concat, Split, Pack, Unpack, BroadcastTo. */
+/* arrange.c -- ops that only move elements of any numbers: Transpose, StridedSlice, Tile, Concat,
+ * Pack. */
 #include <string.h>
 
 #include "core/element.h"
