@@ -83,7 +83,7 @@ leat_status leat_windows_read(leat_kernel *k, const leat_shape *x, int dims, boo
     const bool same = strcmp(leat_node_string(n, "padding"), "SAME") == 0;
     const int inputs = leat_kernel_inputs(k), ch = first ? 1 : dims + 1;
     int64_t size[5], stride[5];
-    *w = (leat_windows){.x = *x, .y = *x, .in = {1}, .out = {1}, .size = {1}, .stride = {1}};
+    *w = (leat_windows){.k = k, .x = *x, .y = *x, .in = {1}, .out = {1}, .size = {1}, .stride = {1}};
     LEAT_TRY(read_list(k, "ksize", inputs - 2, dims + 2, size));
     LEAT_TRY(read_list(k, "strides", inputs - 1, dims + 2, stride));
     LEAT_REQUIRE(size[0] == 1 && stride[0] == 1, UNIMPLEMENTED,

@@ -18,12 +18,16 @@ typedef struct averaging {
         const averaging *a = arg;                                                                  \
         const leat_windows *w = &a->w;                                                             \
         const int64_t ch = w->channels;                                                            \
+        const int64_t elements = leat_window_elements(w);                                          \
+        leat_look look = leat_look_begin(w->k);                                                    \
         T *y = AT(T, a->y) + begin * w->out[2] * ch;                                               \
         for (int64_t row = begin; row < end; row++) {                                              \
             int64_t b[6];                                                                          \
             const T *x = AT(const T, a->x) + leat_windows_of_row(w, row, b) * ch;                  \
             for (int64_t o = 0; o < w->out[2]; o++, y += ch) {                                     \
                 leat_window_at(w, 2, o, &b[4], &b[5]);                                             \
+                if (leat_look_over(&look, elements))                                               \
+                    return;                                                                        \
                 const int64_t count = (b[1] - b[0]) * (b[3] - b[2]) * (b[5] - b[4]);               \
                 memset(y, 0, (size_t)ch * sizeof(T));                                              \
                 LEAT_EACH_PIXEL(w, b[0], b[1], b[2], b[3], b[4], b[5], at)                         \
@@ -43,6 +47,8 @@ typedef struct averaging {
         const averaging *a = arg;                                                                  \
         const leat_windows *w = &a->w;                                                             \
         const int64_t ch = w->channels, rows = w->out[0] * w->out[1];                              \
+        const int64_t elements = leat_window_elements(w);                                          \
+        leat_look look = leat_look_begin(w->k);                                                    \
         const int64_t size = w->in[0] * w->in[1] * w->in[2] * ch;                                  \
         const T *dy = AT(const T, a->x) + begin * rows * w->out[2] * ch;                           \
         for (int64_t image = begin; image < end; image++) {                                        \
@@ -53,6 +59,8 @@ typedef struct averaging {
                 leat_windows_of_row(w, row, b);                                                    \
                 for (int64_t o = 0; o < w->out[2]; o++, dy += ch) {                                \
                     leat_window_at(w, 2, o, &b[4], &b[5]);                                         \
+                    if (leat_look_over(&look, elements))                                           \
+                        return;                                                                    \
                     const int64_t count = (b[1] - b[0]) * (b[3] - b[2]) * (b[5] - b[4]);           \
                     const T part = (T)(1.0 / (double)count);                                       \
                     LEAT_EACH_PIXEL(w, b[0], b[1], b[2], b[3], b[4], b[5], at)                     \

@@ -6,9 +6,10 @@
 #include "kernels/cpu/conv.h"
 #include "kernels/cpu/move.h"
 
-enum { PART_LINES = 16, MOST_PARTS = 16 };
+enum { PART_LINES = 16, MOST_PARTS = 16, PARTS_BYTES = 128 << 20 };
 
 typedef struct depthwise {
+    leat_kernel *k;
     leat_conv c; /* in_depth is that of x; out_depth is channels * multiplier */
     leat_dtype dtype;
     int64_t multiplier;
@@ -50,14 +51,17 @@ static inline void columns(const leat_conv *c, int64_t w, int64_t *begin, int64_
 }
 
 /* Calls BODY for each pixel of line l of y and each window element over an element of x, with x at
- * the pixel of the image, w at the window element, and y at the pixel. */
-#define EACH(T, d, l, image, filter, result, BODY)                                                 \
+ * the pixel of the image, w at the window element, and y at the pixel. Returns early once the step
+ * is over. */
+#define EACH(T, d, l, look, image, filter, result, BODY)                                           \
     const leat_conv *c = &(d)->c;                                                                  \
     const int64_t top = (l) % c->out[1] * c->stride[1] - c->before[1], depth = c->out_depth;       \
     const int64_t first = (l) / c->out[1] * c->in[1];                                              \
     for (int64_t w1 = 0; w1 < c->window[1]; w1++) {                                                \
         if (top + w1 < 0 || top + w1 >= c->in[1])                                                  \
             continue;                                                                              \
+        if (leat_look_over(look, c->window[2] * c->out[2] * depth))                                \
+            return;                                                                                \
         for (int64_t w2 = 0; w2 < c->window[2]; w2++) {                                            \
             int64_t o, o_end;                                                                      \
             columns(c, w2, &o, &o_end);                                                            \
@@ -104,17 +108,17 @@ static inline void columns(const leat_conv *c, int64_t w, int64_t *begin, int64_
     }
 
 #define LINES(T)                                                                                   \
-    static void forward_##T(const depthwise *d, int64_t l)                                         \
+    static void forward_##T(const depthwise *d, int64_t l, leat_look *look)                        \
     {                                                                                              \
-        EACH(T, d, l, d->x, d->w, d->out, FORWARD)                                                 \
+        EACH(T, d, l, look, d->x, d->w, d->out, FORWARD)                                           \
     }                                                                                              \
-    static void by_input_##T(const depthwise *d, int64_t l)                                        \
+    static void by_input_##T(const depthwise *d, int64_t l, leat_look *look)                       \
     {                                                                                              \
-        EACH(T, d, l, d->out, d->w, d->dy, BY_INPUT)                                               \
+        EACH(T, d, l, look, d->out, d->w, d->dy, BY_INPUT)                                         \
     }                                                                                              \
-    static void by_filter_##T(const depthwise *d, int64_t l, T *sums)                              \
+    static void by_filter_##T(const depthwise *d, int64_t l, leat_look *look, T *sums)             \
     {                                                                                              \
-        EACH(T, d, l, d->x, sums, d->dy, BY_FILTER)                                                \
+        EACH(T, d, l, look, d->x, sums, d->dy, BY_FILTER)                                          \
     }                                                                                              \
     static void sum_parts_##T(const depthwise *d, int64_t begin, int64_t end)                      \
     {                                                                                              \
@@ -133,13 +137,14 @@ LINES(double)
 static void forward_part(void *arg, int64_t begin, int64_t end)
 {
     const depthwise *d = arg;
+    leat_look look = leat_look_begin(d->k);
     const size_t line = (size_t)(d->c.out[2] * d->c.out_depth) * leat_dtype_size(d->dtype);
     memset((char *)d->out + (size_t)begin * line, 0, (size_t)(end - begin) * line);
     for (int64_t l = begin; l < end; l++) {
         if (d->dtype == LEAT_DOUBLE)
-            forward_double(d, l);
+            forward_double(d, l, &look);
         else
-            forward_float(d, l);
+            forward_float(d, l, &look);
     }
 }
 
@@ -147,20 +152,22 @@ static void forward_part(void *arg, int64_t begin, int64_t end)
 static void by_input_part(void *arg, int64_t begin, int64_t end)
 {
     const depthwise *d = arg;
+    leat_look look = leat_look_begin(d->k);
     const int64_t image = leat_conv_volume(d->c.in) * d->c.in_depth;
     const size_t bytes = (size_t)image * leat_dtype_size(d->dtype);
     memset((char *)d->out + (size_t)begin * bytes, 0, (size_t)(end - begin) * bytes);
     for (int64_t l = begin * d->c.out[1]; l < end * d->c.out[1]; l++) {
         if (d->dtype == LEAT_DOUBLE)
-            by_input_double(d, l);
+            by_input_double(d, l, &look);
         else
-            by_input_float(d, l);
+            by_input_float(d, l, &look);
     }
 }
 
 static void by_filter_part(void *arg, int64_t begin, int64_t end)
 {
     const depthwise *d = arg;
+    leat_look look = leat_look_begin(d->k);
     const int64_t n = leat_conv_volume(d->c.window) * d->c.out_depth;
     const int64_t lines = d->c.batch * d->c.out[1];
     const size_t bytes = (size_t)n * leat_dtype_size(d->dtype);
@@ -169,9 +176,9 @@ static void by_filter_part(void *arg, int64_t begin, int64_t end)
         memset(sums, 0, bytes);
         for (int64_t l = lines * p / d->parts; l < lines * (p + 1) / d->parts; l++) {
             if (d->dtype == LEAT_DOUBLE)
-                by_filter_double(d, l, (double *)sums);
+                by_filter_double(d, l, &look, (double *)sums);
             else
-                by_filter_float(d, l, (float *)sums);
+                by_filter_float(d, l, &look, (float *)sums);
         }
     }
 }
@@ -220,7 +227,7 @@ static leat_status forward(leat_kernel *k)
     const leat_conv_attrs *a = leat_kernel_state(k);
     const leat_tensor *x = leat_kernel_in(k, 0), *w = leat_kernel_in(k, 1);
     leat_tensor *y;
-    depthwise d;
+    depthwise d = {.k = k};
     LEAT_REQUIRE(x->shape.rank == 4, INVALID_ARGUMENT, "input must be 4-dimensional%s",
                  leat_shape_show(&x->shape).s);
     LEAT_REQUIRE(w->shape.rank == 4, INVALID_ARGUMENT, "filter must be 4-dimensional: %s",
@@ -271,7 +278,7 @@ static leat_status by_input(leat_kernel *k)
     const leat_tensor *w = leat_kernel_in(k, 1), *dy = leat_kernel_in(k, 2);
     leat_shape shape;
     leat_tensor *dx;
-    depthwise d;
+    depthwise d = {.k = k};
     LEAT_TRY(
         leat_conv_read_sizes(leat_kernel_in(k, 0), "Conv2DBackpropInput: input_sizes", &shape));
     LEAT_TRY(place_grad(a, "DepthwiseConv2DBackpropInput", &shape, &w->shape, &dy->shape, &d));
@@ -286,13 +293,21 @@ static leat_status by_input(leat_kernel *k)
     return leat_conv_out_end(k, a, dx, d.out);
 }
 
+/* Parts of the lines of y; each needs the memory of dw. */
+static int64_t parts_of(int64_t lines, const leat_tensor *dw)
+{
+    const int64_t held = PARTS_BYTES / (int64_t)leat_tensor_bytes(dw);
+    const int64_t most = held < MOST_PARTS ? held : MOST_PARTS, parts = lines / PART_LINES;
+    return parts < 2 || most < 2 ? 1 : parts < most ? parts : most;
+}
+
 static leat_status by_filter(leat_kernel *k)
 {
     const leat_conv_attrs *a = leat_kernel_state(k);
     const leat_tensor *x = leat_kernel_in(k, 0), *dy = leat_kernel_in(k, 2);
     leat_shape shape;
     leat_tensor *dw, *sums;
-    depthwise d;
+    depthwise d = {.k = k};
     LEAT_TRY(
         leat_conv_read_sizes(leat_kernel_in(k, 1), "Conv2DBackpropFilter: filter_sizes", &shape));
     LEAT_TRY(place_grad(a, "DepthwiseConv2DBackpropFilter", &x->shape, &shape, &dy->shape, &d));
@@ -302,15 +317,17 @@ static leat_status by_filter(leat_kernel *k)
     const int64_t lines = d.c.batch * d.c.out[1];
     d.dtype = dw->dtype;
     d.dw = dw->data;
-    d.parts = lines / PART_LINES < 1            ? 1
-              : lines / PART_LINES > MOST_PARTS ? MOST_PARTS
-                                                : lines / PART_LINES;
-    LEAT_TRY(leat_kernel_temp(k, dw->dtype, &(leat_shape){2, {d.parts, dw->count}}, &sums));
-    d.out = sums->data;
+    d.parts = parts_of(lines, dw);
+    d.out = dw->data;
+    if (d.parts > 1) {
+        LEAT_TRY(leat_kernel_temp(k, dw->dtype, &(leat_shape){2, {d.parts, dw->count}}, &sums));
+        d.out = sums->data;
+    }
     LEAT_TRY(leat_conv_channels_last(k, a, x, &d.x));
     LEAT_TRY(leat_conv_channels_last(k, a, dy, &d.dy));
     leat_kernel_for(k, d.parts, line_ns(&d) * (double)lines / (double)d.parts, by_filter_part, &d);
-    leat_kernel_for(k, dw->count, (double)d.parts, sum_part, &d);
+    if (d.parts > 1)
+        leat_kernel_for(k, dw->count, (double)d.parts, sum_part, &d);
     return NULL;
 }
 

@@ -96,4 +96,37 @@ static inline int64_t leat_index_at(const leat_tensor *t, int64_t i)
     return t->dtype == LEAT_INT32 ? AT(int32_t, t)[i] : AT(int64_t, t)[i];
 }
 
+/* leat_kernel_for looks only between two calls whether its step was cancelled or is late. A loop
+ * that one call may spend long in, or that is not in a leat_kernel_for, counts what it does, and
+ * looks now and then itself:
+ *
+ *     leat_look look = leat_look_begin(k);
+ *     for (...)
+ *         if (leat_look_over(&look, elements)) -- that are done in this round
+ *             return;
+ *
+ * Not for kernels with a reference or a resource, which do to the end what they began. */
+typedef struct leat_look {
+    leat_kernel *k;
+    int64_t left; /* elements until the next look */
+} leat_look;
+
+enum { LEAT_LOOK_AFTER = 1 << 22 }; /* elements of some 1 ns: a few milliseconds */
+
+static inline leat_look leat_look_begin(leat_kernel *k)
+{
+    return (leat_look){k, LEAT_LOOK_AFTER};
+}
+
+/* True once the kernel need not go on. */
+static inline bool leat_look_over(leat_look *l, int64_t elements)
+{
+    l->left -= elements;
+    if (__builtin_expect(l->left > 0, 1))
+        return false;
+    const bool over = leat_kernel_cancelled(l->k);
+    l->left = over ? 0 : LEAT_LOOK_AFTER;
+    return over;
+}
+
 #endif

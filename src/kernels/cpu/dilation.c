@@ -9,6 +9,7 @@ enum { BLOCK = 64 }; /* channels that are computed at a time */
 typedef enum goal { FORWARD, TO_INPUT, TO_FILTER } goal;
 
 typedef struct dilation {
+    leat_kernel *k;
     goal goal;
     const leat_tensor *x, *filter, *dy;
     leat_tensor *out;
@@ -61,16 +62,21 @@ typedef struct dilation {
         const dilation *a = arg;                                                                   \
         const int64_t ch = a->channels, size = a->in[0] * a->in[1] * ch;                           \
         const leat_tensor *small = a->goal == FORWARD ? a->out : a->dy;                            \
+        const int64_t elements = a->size[0] * a->size[1] * ch;                                     \
+        leat_look look = leat_look_begin(a->k);                                                    \
         T *y = (T *)small->data + begin * a->y[0] * a->y[1] * ch;                                  \
         for (int64_t image = begin; image < end; image++) {                                        \
             const T *x = AT(const T, a->x) + image * size;                                         \
             T *dx = AT(T, a->out) + (a->goal == TO_INPUT ? image * size : 0);                      \
             int64_t at[2];                                                                         \
             for (at[0] = 0; at[0] < a->y[0]; at[0]++)                                              \
-                for (at[1] = 0; at[1] < a->y[1]; at[1]++, y += ch)                                 \
+                for (at[1] = 0; at[1] < a->y[1]; at[1]++, y += ch) {                               \
+                    if (leat_look_over(&look, elements))                                           \
+                        return;                                                                    \
                     for (int64_t c = 0; c < ch; c += BLOCK)                                        \
                         block_##T(a, at, x + c, AT(const T, a->filter) + c,                        \
                                   ch - c < BLOCK ? (int)(ch - c) : BLOCK, y + c, dx + c);          \
+                }                                                                                  \
         }                                                                                          \
     }
 BLOCK_OF(float, -FLT_MAX)
@@ -139,7 +145,7 @@ static leat_status run(leat_kernel *k, goal goal)
     static void (*const images[])(void *, int64_t, int64_t) = {
 #define ENTRY(name, dtype, T) [LEAT_##dtype] = name##_##T,
         LEAT_Y_REAL(ENTRY, images)};
-    dilation a = {.goal = goal, .x = leat_kernel_in(k, 0), .filter = leat_kernel_in(k, 1)};
+    dilation a = {.k = k, .goal = goal, .x = leat_kernel_in(k, 0), .filter = leat_kernel_in(k, 1)};
     LEAT_TRY(read_sizes(k, &a));
     const int64_t batch = a.x->shape.dim[0];
     const leat_shape y = leat_shape(batch, a.y[0], a.y[1], a.channels);

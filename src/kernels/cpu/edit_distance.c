@@ -17,12 +17,14 @@ static bool same(const leat_tensor *a, int64_t i, const leat_tensor *b, int64_t 
 
 /* From a's values [a0, a1) to b's [b0, b1); row has room for b1 - b0 + 1. */
 static int64_t distance(const leat_tensor *a, int64_t a0, int64_t a1, const leat_tensor *b,
-                        int64_t b0, int64_t b1, int64_t *row)
+                        int64_t b0, int64_t b1, int64_t *row, leat_look *look)
 {
     int64_t n = b1 - b0;
     for (int64_t j = 0; j <= n; j++)
         row[j] = j;
     for (int64_t i = a0; i < a1; i++) {
+        if (leat_look_over(look, n))
+            break;
         int64_t diagonal = row[0];
         row[0]++;
         for (int64_t j = 1; j <= n; j++) {
@@ -57,9 +59,10 @@ static int compare_rows(const leat_sparse *a, int64_t i, const leat_sparse *b, i
     return 0;
 }
 
-static void all_rows(const leat_sparse *guess, const leat_sparse *truth, bool normalize,
-                     int64_t *row, leat_tensor *y)
+static void all_rows(leat_kernel *k, const leat_sparse *guess, const leat_sparse *truth,
+                     bool normalize, int64_t *row, leat_tensor *y)
 {
+    leat_look look = leat_look_begin(k);
     for (int64_t i = 0, j = 0; i < guess->n || j < truth->n;) {
         int c = compare_rows(guess, i, truth, j);
         const leat_sparse *first = c <= 0 ? guess : truth;
@@ -68,7 +71,7 @@ static void all_rows(const leat_sparse *guess, const leat_sparse *truth, bool no
         int64_t i1 = c <= 0 ? row_end(guess, i) : i, j1 = c >= 0 ? row_end(truth, j) : j;
         float *to = AT(float, y) + at;
         if (c == 0) {
-            *to = (float)distance(truth->values, j, j1, guess->values, i, i1, row);
+            *to = (float)distance(truth->values, j, j1, guess->values, i, i1, row, &look);
             *to = normalize ? *to / (float)(j1 - j) : *to;
         } else if (c < 0) { /* the truth is empty */
             *to = normalize ? INFINITY : (float)(i1 - i);
@@ -103,7 +106,7 @@ static leat_status edit_run(leat_kernel *k)
     LEAT_TRY(leat_kernel_out(k, 0, &s, &y));
     LEAT_TRY(leat_kernel_temp(k, LEAT_INT64, &(leat_shape){.rank = 1, .dim = {guess.n + 1}}, &row));
     memset(y->data, 0, (size_t)y->count * sizeof(float));
-    all_rows(&guess, &truth, leat_node_bool(leat_kernel_node(k), "normalize"), row->data, y);
+    all_rows(k, &guess, &truth, leat_node_bool(leat_kernel_node(k), "normalize"), row->data, y);
     return NULL;
 }
 

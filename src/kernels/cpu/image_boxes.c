@@ -97,13 +97,15 @@ static leat_status draw_run(leat_kernel *k)
     leat_tensor *y;
     LEAT_TRY(leat_kernel_out(k, 0, s, &y));
     memcpy(y->data, images->data, (size_t)y->count * sizeof(float));
+    leat_look look = leat_look_begin(k);
     for (int64_t b = 0; b < s->dim[0]; b++) {
         c.image = AT(float, y) + b * c.height * c.width * c.depth;
-        for (int64_t i = 0; i < boxes->shape.dim[1]; i++)
+        for (int64_t i = 0; i < boxes->shape.dim[1]; i++) {
+            if (leat_look_over(&look, 2 * (c.height + c.width) * c.depth))
+                return leat_kernel_check(k);
             draw_box(&c, AT(const float, boxes) + 4 * (b * boxes->shape.dim[1] + i),
                      gray ? white : colors + i % n * row);
-        if (leat_kernel_cancelled(k))
-            break;
+        }
     }
     return NULL;
 }
@@ -333,6 +335,8 @@ static leat_status sample_run(leat_kernel *k)
     LEAT_TRY(read_boxes(k, &s));
     LEAT_TRY(leat_random_reserve(k, (uint64_t)attempts, &stream));
     s.random = (leat_philox_single){.gen = &stream, .used = 4};
+    enum { CROP = 64 }; /* elements whose time it takes to draw a crop */
+    leat_look look = leat_look_begin(k);
     for (int64_t i = 0; i < attempts; i++) {
         rectangle crop;
         const float aspect =
@@ -340,8 +344,8 @@ static leat_status sample_run(leat_kernel *k)
             s.aspect[0];
         if (draw_crop(&s, aspect, &crop) && covers(&s, crop))
             return put_crop(k, &s, crop);
-        if (i % 1024 == 1023 && leat_kernel_cancelled(k))
-            break;
+        if (leat_look_over(&look, CROP + 8 * s.n))
+            return leat_kernel_check(k);
     }
     return put_crop(k, &s, (rectangle){0, 0, s.width, s.height});
 }

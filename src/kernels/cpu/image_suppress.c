@@ -330,12 +330,13 @@ static int64_t combine(leat_kernel *k, const combined *c, found *scratch, found 
     int64_t all = 0;
     for (int32_t class = 0; class < c->classes && !leat_kernel_cancelled(k); class ++) {
         int64_t n = 0, mine = 0;
+        leat_look look = leat_look_begin(k);
         for (int32_t i = 0; i < c->n; i++)
             if (c->scores[i * c->classes + class] > c->score)
                 scratch[n++] = (found){c->scores[i * c->classes + class], i, class, i};
         qsort(scratch, (size_t)n, sizeof(*scratch), by_score);
         for (int64_t i = 0; i < n && mine < c->each; i++) {
-            if (i % 1024 == 1023 && leat_kernel_cancelled(k))
+            if (leat_look_over(&look, 8 * (mine + 1)))
                 break;
             if (is_free(c, &scratch[i], kept + all, mine))
                 kept[all + mine++] = scratch[i];

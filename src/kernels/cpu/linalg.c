@@ -5,6 +5,8 @@
 #include "core/element.h"
 #include "kernels/cpu/cpu.h"
 
+enum { FAR = 8 }; /* elements whose time it takes to step down a column */
+
 #define N double
 #define NAME(f) real_##f
 #define CONJ(x) (x)
@@ -51,10 +53,9 @@ static void narrow(const void *in, leat_tensor *t, int64_t to, int64_t n)
             AT(double, t)[to + i] = ((const double *)in)[i];
         else if (t->dtype == LEAT_COMPLEX64)
             AT(leat_complex64, t)
-            [to + i] = (leat_complex64){(float)((const leat_complex128 *)in)[i].re,
-                                        (float)((const leat_complex128 *)in)[i].im};
-        else
-            AT(leat_complex128, t)[to + i] = ((const leat_complex128 *)in)[i];
+        [to + i] = (leat_complex64){(float)((const leat_complex128 *)in)[i].re,
+                                    (float)((const leat_complex128 *)in)[i].im};
+        else AT(leat_complex128, t)[to + i] = ((const leat_complex128 *)in)[i];
     }
 }
 
@@ -97,12 +98,15 @@ static leat_status qr_run(leat_kernel *k)
     int64_t matrices = 1;
     for (int d = 0; d < x->shape.rank - 2; d++)
         matrices *= x->shape.dim[d];
+    leat_look look = leat_look_begin(k);
     for (int64_t i = 0; i < matrices; i++) {
         widen(x, i * m * n, m * n, a->data);
         if (complex_numbers)
-            complex_decompose(a->data, m, n, tau->data, wide->data, p);
+            complex_decompose(a->data, m, n, tau->data, wide->data, p, &look);
         else
-            real_decompose(a->data, m, n, tau->data, wide->data, p);
+            real_decompose(a->data, m, n, tau->data, wide->data, p, &look);
+        if (leat_look_over(&look, m * p))
+            return leat_kernel_check(k);
         upper(a->data, m, n, complex_numbers);
         narrow(wide->data, q, i * m * p, m * p);
         narrow(a->data, r, i * p * n, p * n);

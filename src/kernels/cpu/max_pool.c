@@ -202,6 +202,8 @@ static void near_images(void *arg, int64_t begin, int64_t end)
     const pooling *a = arg;
     const leat_windows *w = &a->w;
     const int64_t ch = w->channels, rows = w->out[0] * w->out[1];
+    const int64_t elements = leat_window_elements(w);
+    leat_look look = leat_look_begin(w->k);
     const int64_t size = w->in[0] * w->in[1] * w->in[2] * ch;
     int64_t done = begin * rows * w->out[2] * ch;
     for (int64_t image = begin; image < end; image++) {
@@ -214,6 +216,8 @@ static void near_images(void *arg, int64_t begin, int64_t end)
             for (int64_t o = 0; o < w->out[2]; o++, done += ch) {
                 const float *y = AT(const float, a->y) + done, *dy = AT(const float, a->dy) + done;
                 leat_window_at(w, 2, o, &b[4], &b[5]);
+                if (leat_look_over(&look, elements))
+                    return;
                 LEAT_EACH_PIXEL(w, b[0], b[1], b[2], b[3], b[4], b[5], at)
                 {
                     LEAT_SIMD

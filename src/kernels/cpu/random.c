@@ -97,15 +97,21 @@ static leat_status shuffle(leat_kernel *k)
     LEAT_TRY(leat_random_reserve(k, (uint64_t)(n - 1 + 3) / 4, &p));
     leat_philox_single s = {.gen = &p, .used = 4};
     int64_t *at = AT(int64_t, order);
+    leat_look look = leat_look_begin(k);
+    enum { JUMP = 16 }; /* elements whose time an access takes that is not in a cache */
     for (int64_t i = 0; i < n; i++)
         at[i] = i;
     for (int64_t i = 0; i < n - 1; i++) {
+        if (leat_look_over(&look, JUMP))
+            return leat_kernel_check(k);
         int64_t j = i + leat_philox_one(&s) % (uint32_t)(n - i), other = at[j];
         at[j] = at[i];
         at[i] = other;
     }
     size_t bytes = (size_t)row * leat_dtype_size(x->dtype);
     for (int64_t i = 0; i < n; i++) {
+        if (leat_look_over(&look, JUMP + row))
+            return leat_kernel_check(k);
         char *to = (char *)y->data + (size_t)i * bytes;
         const char *from = (const char *)x->data + (size_t)at[i] * bytes;
         if (leat_is_managed(x->dtype))

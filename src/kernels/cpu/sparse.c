@@ -134,6 +134,7 @@ static leat_status to_dense_run(leat_kernel *k)
 /* ---- SparseTensorDenseMatMul ---- */
 
 typedef struct product_args {
+    leat_kernel *k;
     const leat_tensor *indices, *values, *b;
     leat_tensor *y;
     bool flip_a, flip_b; /* transposed; b is conjugated, too, but a is not, as in TensorFlow */
@@ -145,7 +146,10 @@ typedef struct product_args {
     {                                                                                              \
         const int64_t n = p->y->shape.dim[1];                                                      \
         const int64_t down = p->flip_b ? 1 : n, right = p->flip_b ? p->b->shape.dim[1] : 1;        \
+        leat_look look = leat_look_begin(p->k);                                                    \
         for (int64_t i = 0; i < p->values->count; i++) {                                           \
+            if (leat_look_over(&look, n))                                                          \
+                return;                                                                            \
             int64_t r = leat_index_at(p->indices, 2 * i + p->flip_a);                              \
             int64_t c = leat_index_at(p->indices, 2 * i + !p->flip_a);                             \
             const T v = AT(T, p->values)[i], *b = AT(T, p->b) + c * down;                          \
@@ -213,7 +217,8 @@ static leat_status check_product(const product_args *p, const leat_tensor *shape
 static leat_status product_run(leat_kernel *k)
 {
     const leat_node *n = leat_kernel_node(k);
-    product_args p = {.indices = leat_kernel_in(k, 0),
+    product_args p = {.k = k,
+                      .indices = leat_kernel_in(k, 0),
                       .values = leat_kernel_in(k, 1),
                       .b = leat_kernel_in(k, 3),
                       .flip_a = leat_node_bool(n, "adjoint_a"),

@@ -6,7 +6,10 @@
 #include "core/alloc.h"
 #include "kernels/cpu/cpu.h"
 
+enum { SINK_ELEMENTS = 32 }; /* whose time an element takes that sinks in a heap */
+
 typedef struct top_k_args {
+    leat_kernel *kernel;
     const leat_tensor *x;
     leat_tensor *values, *indices;
     int64_t n, k; /* number of columns; how many of them are selected */
@@ -31,21 +34,28 @@ typedef struct top_k_args {
         }                                                                                          \
         heap[i] = item;                                                                            \
     }                                                                                              \
-    static void row_##T(const top_k_args *a, int64_t r)                                            \
+    static void row_##T(const top_k_args *a, int64_t r, leat_look *look)                           \
     {                                                                                              \
         const T *x = AT(T, a->x) + r * a->n;                                                       \
         int32_t *heap = AT(int32_t, a->indices) + r * a->k;                                        \
         for (int64_t i = 0; i < a->k; i++)                                                         \
             heap[i] = (int32_t)i;                                                                  \
-        for (int64_t i = a->k / 2; i-- > 0;)                                                       \
+        for (int64_t i = a->k / 2; i-- > 0;) {                                                     \
+            if (leat_look_over(look, SINK_ELEMENTS))                                               \
+                return;                                                                            \
             sink_##T(x, heap, i, a->k);                                                            \
+        }                                                                                          \
         for (int64_t c = a->k; c < a->n; c++) {                                                    \
             if (worse_##T(x, heap[0], (int32_t)c)) {                                               \
+                if (leat_look_over(look, SINK_ELEMENTS))                                           \
+                    return;                                                                        \
                 heap[0] = (int32_t)c;                                                              \
                 sink_##T(x, heap, 0, a->k);                                                        \
             }                                                                                      \
         }                                                                                          \
         for (int64_t last = a->k - 1; last > 0; last--) {                                          \
+            if (leat_look_over(look, SINK_ELEMENTS))                                               \
+                return;                                                                            \
             int32_t worst = heap[0];                                                               \
             heap[0] = heap[last];                                                                  \
             heap[last] = worst;                                                                    \
@@ -72,18 +82,24 @@ LEAT_X_REAL(TOP_K)
             heap[hole] = heap[up];                                                                 \
         heap[hole] = item;                                                                         \
     }                                                                                              \
-    static void heap_row_##T(const top_k_args *a, int64_t r, int32_t *scratch)                     \
+    static void heap_row_##T(const top_k_args *a, int64_t r, int32_t *scratch, leat_look *look)    \
     {                                                                                              \
         const T *x = AT(T, a->x) + r * a->n;                                                       \
         const int64_t k = a->k;                                                                    \
         for (int64_t i = 0; i <= k; i++)                                                           \
             scratch[i] = (int32_t)i;                                                               \
-        for (int64_t i = (k - 1) / 2; i >= 0; i--)                                                 \
+        for (int64_t i = (k - 1) / 2; i >= 0; i--) {                                               \
+            if (leat_look_over(look, SINK_ELEMENTS))                                               \
+                return;                                                                            \
             settle_##T(x, scratch, i, k + 1, scratch[i]);                                          \
+        }                                                                                          \
         settle_##T(x, scratch, 0, k, scratch[k]);                                                  \
         for (int64_t c = k + 1; c < a->n; c++)                                                     \
-            if (worse_##T(x, scratch[0], (int32_t)c))                                              \
+            if (worse_##T(x, scratch[0], (int32_t)c)) {                                            \
+                if (leat_look_over(look, SINK_ELEMENTS))                                           \
+                    return;                                                                        \
                 settle_##T(x, scratch, 0, k, (int32_t)c);                                          \
+            }                                                                                      \
         for (int64_t i = 0; i < k; i++) {                                                          \
             AT(int32_t, a->indices)[r * k + i] = scratch[i];                                       \
             AT(T, a->values)[r * k + i] = x[scratch[i]];                                           \
@@ -93,17 +109,18 @@ LEAT_X_REAL(AS_HEAP)
 
 #define ROW_CASE(dtype, T)                                                                         \
     case LEAT_##dtype:                                                                             \
-        row_##T(arg, r);                                                                           \
+        row_##T(arg, r, &look);                                                                    \
         break;
 
 #define HEAP_CASE(dtype, T)                                                                        \
     case LEAT_##dtype:                                                                             \
-        heap_row_##T(arg, r, scratch);                                                             \
+        heap_row_##T(arg, r, scratch, &look);                                                      \
         break;
 
 static void heap_part(void *arg, int64_t begin, int64_t end)
 {
     int32_t *scratch = leat_new_array(int32_t, ((top_k_args *)arg)->k + 1);
+    leat_look look = leat_look_begin(((top_k_args *)arg)->kernel);
     for (int64_t r = begin; r < end; r++) {
         switch (((top_k_args *)arg)->x->dtype) {
             LEAT_X_REAL(HEAP_CASE)
@@ -116,6 +133,7 @@ static void heap_part(void *arg, int64_t begin, int64_t end)
 
 static void top_k_part(void *arg, int64_t begin, int64_t end)
 {
+    leat_look look = leat_look_begin(((top_k_args *)arg)->kernel);
     for (int64_t r = begin; r < end; r++) {
         switch (((top_k_args *)arg)->x->dtype) {
             LEAT_X_REAL(ROW_CASE)
@@ -127,7 +145,7 @@ static void top_k_part(void *arg, int64_t begin, int64_t end)
 
 static leat_status top_k(leat_kernel *k)
 {
-    top_k_args a = {.x = leat_kernel_in(k, 0)};
+    top_k_args a = {.kernel = k, .x = leat_kernel_in(k, 0)};
     if (leat_kernel_inputs(k) > 1) {
         const leat_tensor *t = leat_kernel_in(k, 1);
         LEAT_REQUIRE(t->shape.rank == 0, INVALID_ARGUMENT, "k must be scalar, got shape %s",

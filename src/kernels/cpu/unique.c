@@ -145,14 +145,26 @@ static leat_status read_items(leat_kernel *k, bool v2, items *x, int *axis_out)
     return NULL;
 }
 
-/* Copies item first[j] to position j of y for all j below n. */
-static leat_status copy_items(leat_tensor *y, const items *x, const int64_t *first, int64_t n)
+/* Elements whose time it takes to find an item. */
+static int64_t find_elements(const items *x)
 {
+    enum { JUMP = 16 }; /* to what is not in a cache */
+    return JUMP + x->outer * x->inner;
+}
+
+/* Copies item first[j] to position j of y for all j below n. */
+static leat_status copy_items(leat_kernel *k, leat_tensor *y, const items *x, const int64_t *first,
+                              int64_t n)
+{
+    leat_look look = leat_look_begin(k);
     for (int64_t o = 0; o < x->outer; o++)
-        for (int64_t j = 0; j < n; j++)
+        for (int64_t j = 0; j < n; j++) {
+            if (leat_look_over(&look, find_elements(x)))
+                return leat_kernel_check(k);
             if (x->inner)
                 LEAT_TRY(leat_elements_copy(y->dtype, leat_element(y, (o * n + j) * x->inner),
                                             element(x, first[j], o, 0), x->inner));
+        }
     return NULL;
 }
 
@@ -169,7 +181,10 @@ static leat_status unique(leat_kernel *k, bool v2)
     LEAT_TRY(leat_kernel_temp(k, LEAT_INT64, &n, &first_t));
     LEAT_TRY(leat_kernel_temp(k, LEAT_INT64, &n, &count_t));
     int64_t *first = first_t->data, *count = count_t->data, found = 0;
+    leat_look look = leat_look_begin(k);
     for (int64_t i = 0; i < x.n; i++) {
+        if (leat_look_over(&look, find_elements(&x)))
+            return leat_kernel_check(k);
         int64_t *slot = find(&seen, &x, i);
         if (!*slot) {
             *slot = i + 1;
@@ -183,7 +198,7 @@ static leat_status unique(leat_kernel *k, bool v2)
     }
     s.dim[axis] = found;
     LEAT_TRY(leat_kernel_out(k, 0, &s, &y));
-    LEAT_TRY(copy_items(y, &x, first, found));
+    LEAT_TRY(copy_items(k, y, &x, first, found));
     if (leat_node_outputs(leat_kernel_node(k)) == 3) {
         leat_tensor *counts;
         n.dim[0] = found;
@@ -216,17 +231,24 @@ static leat_status list_diff(leat_kernel *k)
     LEAT_TRY(table_new(k, &y, &others));
     LEAT_TRY(leat_kernel_temp(k, LEAT_INT64, &xt->shape, &kept_t));
     int64_t *kept = kept_t->data, n = 0;
-    for (int64_t i = 0; i < y.n; i++)
+    leat_look look = leat_look_begin(k);
+    for (int64_t i = 0; i < y.n; i++) {
+        if (leat_look_over(&look, find_elements(&y)))
+            return leat_kernel_check(k);
         *find(&others, &y, i) = i + 1;
-    for (int64_t i = 0; i < x.n; i++)
+    }
+    for (int64_t i = 0; i < x.n; i++) {
+        if (leat_look_over(&look, find_elements(&x)))
+            return leat_kernel_check(k);
         if (!*find(&others, &x, i))
             kept[n++] = i;
+    }
     leat_shape s = {.rank = 1, .dim = {n}};
     LEAT_TRY(leat_kernel_out(k, 0, &s, &out));
     LEAT_TRY(leat_kernel_out(k, 1, &s, &idx));
     for (int64_t i = 0; i < n; i++)
         store(idx, i, kept[i]);
-    return copy_items(out, &x, kept, n);
+    return copy_items(k, out, &x, kept, n);
 }
 
 #define PLAIN (LEAT_TYPES_REAL | LEAT_T(BOOL) | LEAT_T(STRING))

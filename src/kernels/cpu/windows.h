@@ -15,6 +15,7 @@ typedef struct leat_windows {
     int64_t size[3], stride[3]; /* of windows */
     int64_t before[3];          /* padding before the first element of a dimension */
     leat_shape x, y;            /* what is pooled, and the result */
+    leat_kernel *k;             /* which pools, for leat_look_begin */
 } leat_windows;
 
 /* Reads the windows of a pooling op over `dims` dimensions (2 or 3), whose image or volume has the
@@ -49,12 +50,18 @@ static inline int64_t leat_windows_rows(const leat_windows *w)
     return w->images * w->out[0] * w->out[1];
 }
 
+/* Elements of a window that lies wholly in the image. */
+static inline int64_t leat_window_elements(const leat_windows *w)
+{
+    int64_t n = w->channels;
+    for (int d = 0; d < 3; d++)
+        n *= w->size[d] < w->in[d] ? w->size[d] : w->in[d];
+    return n;
+}
+
 static inline double leat_windows_row_ns(const leat_windows *w, double element_ns)
 {
-    double n = (double)(w->out[2] * w->channels);
-    for (int d = 0; d < 3; d++)
-        n *= (double)(w->size[d] < w->in[d] ? w->size[d] : w->in[d]);
-    return n * element_ns;
+    return (double)w->out[2] * (double)leat_window_elements(w) * element_ns;
 }
 
 /* Runs the statement for each pixel of the clipped window ([p0, p1), [r0, r1), [c0, c1)); `at` is
