@@ -3,6 +3,7 @@
 #define LEAT_TESTS_GUARDED_QUEUE_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,9 +56,11 @@ typedef struct guarded {
  * is enqueued behind a job that has not begun. */
 static int guarded_pause_us;
 
+static atomic_int guarded_copying; /* the number of copies between memories that run now */
+
 /* The number of copies and marks after which all devices of the kind are lost, as if somebody had
- * pulled them out: these calls fail from then on, and so do events that have not come. Below 0:
- * never. */
+ * pulled them out: these calls fail from then on, and so do events that have not come; copies that
+ * have not begun do nothing. Below 0: never. */
 static atomic_int guarded_until_lost = -1;
 
 static leat_status guarded_check(void)
@@ -187,7 +190,10 @@ static void guarded_copy_run(void *arg)
     guarded_enter(b->g);
     if (b->peer)
         guarded_enter(b->peer);
-    memcpy(b->to, b->from, b->n);
+    atomic_fetch_add(&guarded_copying, 1);
+    if (atomic_load(&guarded_until_lost))
+        memcpy(b->to, b->from, b->n);
+    atomic_fetch_sub(&guarded_copying, 1);
     if (b->peer)
         guarded_leave(b->peer);
     guarded_leave(b->g);
@@ -264,7 +270,10 @@ static void guarded_event_comes(void *arg)
 
 static leat_status guarded_mark(leat_device *d, int queue, leat_device_event *out)
 {
-    LEAT_TRY(guarded_check());
+    leat_status s = guarded_check();
+    while (s && atomic_load(&guarded_copying))
+        sched_yield();
+    LEAT_TRY(s);
     guarded_event *e = leat_new(guarded_event);
     e->refs = 2;
     pthread_mutex_init(&e->lock, NULL);

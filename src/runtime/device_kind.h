@@ -54,7 +54,8 @@ typedef struct leat_device_kind {
      * the host's memory. */
     leat_status (*copy_peer)(leat_device *d, int queue, void *to, leat_device *from_device,
                              const void *from, size_t bytes);
-    /* Gives an event that comes when all work that is in the queue now has run. */
+    /* Gives an event that comes when all work that is in the queue now has run. After an error the
+     * queue's copies use no memory any more: those that had not begun are dropped. */
     leat_status (*mark)(leat_device *d, int queue, leat_device_event *out);
     /* Work that is enqueued from now on runs after the event, which belongs to this device or to
      * another one of the same kind. Borrows e. */

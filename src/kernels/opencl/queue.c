@@ -32,16 +32,21 @@ leat_status leat_cl_copy(leat_device *device, int queue, leat_copy_way way, void
 leat_status leat_cl_mark(leat_device *device, int queue, leat_device_event *out)
 {
     leat_opencl *d = device->state;
-    cl_event e;
-    LEAT_CL_TRY(EnqueueMarkerWithWaitList, d->queues[queue], 0, NULL, &e);
+    cl_queue q = d->queues[queue];
+    cl_event e = NULL;
+    leat_status s = leat_cl_status("clEnqueueMarkerWithWaitList",
+                                   leat_cl.EnqueueMarkerWithWaitList(q, 0, NULL, &e));
     /* Without this, a driver may keep what was enqueued to itself. */
-    leat_status s = leat_cl_status("clFlush", leat_cl.Flush(d->queues[queue]));
-    if (s) {
-        leat_cl.ReleaseEvent(e);
-        return s;
+    if (!s)
+        s = leat_cl_status("clFlush", leat_cl.Flush(q));
+    if (!s) {
+        *out = e;
+        return NULL;
     }
-    *out = e;
-    return NULL;
+    if (e)
+        leat_cl.ReleaseEvent(e);
+    leat_cl.Finish(q); /* copies must not use memory that the caller frees now */
+    return s;
 }
 
 /* e is an event of the same device: without copy_peer there are no others. */
