@@ -61,6 +61,7 @@ static leat_status open(leat_device *device)
         free(d);
         return s;
     }
+    pthread_mutex_init(&d->enqueuing, NULL);
     pthread_mutex_init(&d->building, NULL);
     pthread_mutex_init(&d->idle, NULL);
     device->state = d;
@@ -76,6 +77,7 @@ static void close(leat_device *device)
     leat_cl_programs_close(d);
     leat_cl_memory_close(d);
     drop_context(d);
+    pthread_mutex_destroy(&d->enqueuing);
     pthread_mutex_destroy(&d->building);
     pthread_mutex_destroy(&d->idle);
     free(d);

@@ -45,11 +45,14 @@ void leat_cl_int(leat_cl_launch *l, int64_t x)
 /* Enqueues, if there was no error, and gives the kernel object back. */
 static leat_status finish(leat_cl_launch *l, const size_t global[2], const size_t local[2])
 {
-    if (!l->status && global[0] && global[1])
+    if (!l->status && global[0] && global[1]) {
+        pthread_mutex_lock(&l->d->enqueuing);
         l->status =
             leat_cl_status("clEnqueueNDRangeKernel",
                            leat_cl.EnqueueNDRangeKernel(l->d->queues[LEAT_QUEUE_COMPUTE], l->kernel,
                                                         2, NULL, global, local, 0, NULL, NULL));
+        pthread_mutex_unlock(&l->d->enqueuing);
+    }
     if (l->kernel)
         leat_cl_function_give(l->d, l->function, l->kernel);
     return l->status;

@@ -56,6 +56,10 @@ typedef struct leat_opencl {
     const leat_cl_listed *listed;
     cl_context context;
     cl_queue queues[2];
+    /* Held while something is enqueued. PoCL's device "basic" runs what is enqueued in the thread
+     * that calls, and waits for a lock of its own for ever if it finds, at the end of a command,
+     * another one that a second thread has enqueued meanwhile and that waits for it. */
+    pthread_mutex_t enqueuing;
     pthread_mutex_t building; /* held while programs are looked up and built; guards `programs` */
     leat_map programs;        /* by source and options */
     pthread_mutex_t idle;     /* guards the idle kernels of all programs */

@@ -5,16 +5,13 @@
 #include "core/alloc.h"
 #include "kernels/opencl/opencl.h"
 
-leat_status leat_cl_copy(leat_device *device, int queue, leat_copy_way way, void *to,
-                         const void *from, size_t bytes)
+/* Called with d->enqueuing held. */
+static leat_status enqueue_copy(leat_opencl *d, cl_queue q, leat_copy_way way, void *to,
+                                const void *from, size_t bytes)
 {
-    leat_opencl *d = device->state;
-    cl_queue q = d->queues[queue];
     uint64_t at_to = 0, at_from = 0;
     cl_memory m_to = way == LEAT_COPY_OUT ? NULL : leat_cl_where(d, to, &at_to);
     cl_memory m_from = way == LEAT_COPY_IN ? NULL : leat_cl_where(d, from, &at_from);
-    if (!bytes)
-        return NULL;
     switch (way) {
     case LEAT_COPY_IN:
         LEAT_CL_TRY(EnqueueWriteBuffer, q, m_to, CL_FALSE, at_to, bytes, from, 0, NULL, NULL);
@@ -29,16 +26,30 @@ leat_status leat_cl_copy(leat_device *device, int queue, leat_copy_way way, void
     return NULL;
 }
 
+leat_status leat_cl_copy(leat_device *device, int queue, leat_copy_way way, void *to,
+                         const void *from, size_t bytes)
+{
+    leat_opencl *d = device->state;
+    if (!bytes)
+        return NULL;
+    pthread_mutex_lock(&d->enqueuing);
+    leat_status s = enqueue_copy(d, d->queues[queue], way, to, from, bytes);
+    pthread_mutex_unlock(&d->enqueuing);
+    return s;
+}
+
 leat_status leat_cl_mark(leat_device *device, int queue, leat_device_event *out)
 {
     leat_opencl *d = device->state;
     cl_queue q = d->queues[queue];
     cl_event e = NULL;
+    pthread_mutex_lock(&d->enqueuing);
     leat_status s = leat_cl_status("clEnqueueMarkerWithWaitList",
                                    leat_cl.EnqueueMarkerWithWaitList(q, 0, NULL, &e));
     /* Without this, a driver may keep what was enqueued to itself. */
     if (!s)
         s = leat_cl_status("clFlush", leat_cl.Flush(q));
+    pthread_mutex_unlock(&d->enqueuing);
     if (!s) {
         *out = e;
         return NULL;
@@ -54,8 +65,12 @@ leat_status leat_cl_wait(leat_device *device, int queue, leat_device_event e)
 {
     leat_opencl *d = device->state;
     cl_event event = e;
-    LEAT_CL_TRY(EnqueueBarrierWithWaitList, d->queues[queue], 1, &event, NULL);
-    return NULL;
+    pthread_mutex_lock(&d->enqueuing);
+    leat_status s =
+        leat_cl_status("clEnqueueBarrierWithWaitList",
+                       leat_cl.EnqueueBarrierWithWaitList(d->queues[queue], 1, &event, NULL));
+    pthread_mutex_unlock(&d->enqueuing);
+    return s;
 }
 
 void leat_cl_event_free(leat_device *device, leat_device_event e)
