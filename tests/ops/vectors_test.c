@@ -79,14 +79,25 @@ static bool looks_at_values(const vec_case *c)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (strcmp(c->name, cases[i]) == 0)
             return true;
-    return false;
+    /* Rows that do not exist are not updated. */
+    return strstr(c->op, "SparseApply") &&
+           (strstr(c->name, "/bad/4") || strstr(c->name, "/bad/-1"));
+}
+
+/* True if the case needs a variable in two runs, one of which uses it in a loop with ops that have
+ * no kernel for GPUs: that run looks for the variable on the CPU (docs/devices.md). */
+static bool moves_a_variable(const vec_case *c)
+{
+    return strcmp(c->name, "Enter/while/variable") == 0 ||
+           strcmp(c->name, "Enter/while/resource") == 0;
 }
 
 static bool wanted(const wishes *w, const vec_case *c)
 {
     if (vec_devices && has_no_order(c))
         return false;
-    if (vec_devices && strncmp(vec_devices, "gpu", 3) == 0 && looks_at_values(c))
+    if (vec_devices && strncmp(vec_devices, "gpu", 3) == 0 &&
+        (looks_at_values(c) || moves_a_variable(c)))
         return false;
     for (int i = 0; i < w->n_ops; i++)
         if (strcmp(w->ops[i], c->op) == 0)
