@@ -205,12 +205,12 @@ static void finish(leat_rpc *c)
         return;
     leat_status s = leat_rpc_status(c);
     leat_poller_release();
+    pthread_mutex_lock(&c->channel->lock);
+    c->over = true;
+    if (s && c->parts) /* Another program may listen at the address now. */
+        c->channel->parts = LEAT_PARTS_UNKNOWN;
+    pthread_mutex_unlock(&c->channel->lock);
     if (s) {
-        if (c->parts) { /* Another program may listen at the address now. */
-            pthread_mutex_lock(&c->channel->lock);
-            c->channel->parts = LEAT_PARTS_UNKNOWN;
-            pthread_mutex_unlock(&c->channel->lock);
-        }
         c->fn(c->arg, s, NULL);
     } else if (c->gather) {
         leat_incoming in = leat_gather_incoming(c->gather);

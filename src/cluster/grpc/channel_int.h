@@ -43,6 +43,7 @@ struct leat_rpc {
     int64_t started_ns, deadline_ns;
     bool wait_ready;
     bool cancelled;     /* Guarded by the channel's lock. */
+    bool over;          /* Nothing is sent or received any more. Guarded by the channel's lock. */
     bool probes_parts;  /* A ping goes first, whose reply says whether the peer takes parts. */
     bool probes_reason; /* The deadline passed without a connection: a ping finds out why. */
     leat_outgoing kept; /* The request, until it is sent after the first ping. */

@@ -58,13 +58,23 @@ grpc_channel *leat_rpc_connect(const leat_rpc_channel *ch)
     return c;
 }
 
+/* Whether a call is under way. One that is over may still be in the list while its caller, which
+ * has the reply, makes the next one. The channel's lock is held. */
+static bool is_used(const leat_rpc_channel *ch)
+{
+    for (const leat_rpc *c = ch->calls; c; c = c->next)
+        if (!c->over)
+            return true;
+    return false;
+}
+
 /* Does nothing while calls are under way: their pings must use the same connection as they do. */
 void leat_rpc_renew(leat_link *base)
 {
     leat_rpc_channel *ch = (leat_rpc_channel *)base;
     grpc_channel *old = NULL;
     pthread_mutex_lock(&ch->lock);
-    if (!ch->calls) {
+    if (!is_used(ch)) {
         old = ch->inner;
         ch->inner = leat_rpc_connect(ch);
     }
