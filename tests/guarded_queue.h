@@ -187,16 +187,17 @@ typedef struct guarded_bytes {
 static void guarded_copy_run(void *arg)
 {
     guarded_bytes *b = arg;
-    guarded_enter(b->g);
-    if (b->peer)
-        guarded_enter(b->peer);
     atomic_fetch_add(&guarded_copying, 1);
-    if (atomic_load(&guarded_until_lost))
+    if (atomic_load(&guarded_until_lost)) {
+        guarded_enter(b->g);
+        if (b->peer)
+            guarded_enter(b->peer);
         memcpy(b->to, b->from, b->n);
+        if (b->peer)
+            guarded_leave(b->peer);
+        guarded_leave(b->g);
+    }
     atomic_fetch_sub(&guarded_copying, 1);
-    if (b->peer)
-        guarded_leave(b->peer);
-    guarded_leave(b->g);
     free(b);
 }
 
