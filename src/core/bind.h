@@ -1,6 +1,7 @@
-/* bind.h -- binds a thread to one CPU for some time, as is done with threads that read shared
- * memory (cluster/shm/rings.c). A new thread inherits the CPUs of the thread that starts it, so
- * code that starts a thread, or that lets gRPC start one, calls leat_unbind first. */
+/* bind.h -- binds a thread to one CPU for some time, as is done with threads that read
+ * connections (cluster/shm/rings.c, cluster/socket/stream.c). A new thread inherits the CPUs of the
+ * thread that starts it, so code that starts a thread, or that lets gRPC start one, calls
+ * leat_unbind first. */
 #ifndef LEAT_CORE_BIND_H
 #define LEAT_CORE_BIND_H
 

@@ -103,7 +103,9 @@ static void let_in(listener *l, int i)
     fcntl(a.fd, F_SETFL, fcntl(a.fd, F_GETFL) & ~O_NONBLOCK); /* The stream's reads block. */
     describe(a.fd, w->local, peer, sizeof peer);
     free(w);
-    leat_stream_server_add(l->server, leat_socket_stream_new(a.fd, a.tls), peer, accept_peer, &a);
+    leat_stream *stream = leat_socket_stream_new(a.fd, a.tls);
+    leat_socket_stream_deal(stream);
+    leat_stream_server_add(l->server, stream, peer, accept_peer, &a);
 }
 
 /* Every process that can connect may make TLS handshakes fail: one failure a second is logged. */

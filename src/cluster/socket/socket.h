@@ -21,6 +21,10 @@ ssize_t leat_socket_receive(int fd, leat_tls *tls, struct iovec *v, int n, int f
 ssize_t leat_socket_send(int fd, leat_tls *tls, struct iovec *v, int n);
 /* Takes fd and tls, which may be NULL. */
 leat_stream *leat_socket_stream_new(int fd, leat_tls *tls);
+/* For a connection that was accepted, before it is served: if the process was told to use fewer
+ * threads than it has CPUs (LEAT_NUM_THREADS), since other tasks use them, too, the reader of each
+ * such connection is bound to one CPU, to each in turn. */
+void leat_socket_stream_deal(leat_stream *s);
 /* The functions open and wait of leat_transport_socket. */
 leat_status leat_socket_open(const leat_link_target *to, leat_link **out) LEAT_MUST_CHECK;
 int leat_socket_wait(leat_pool *p, leat_event *e, int64_t deadline_ns);

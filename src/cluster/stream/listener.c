@@ -8,6 +8,7 @@
 #include "cluster/gone.h"
 #include "cluster/stream/conn.h"
 #include "core/alloc.h"
+#include "core/bind.h"
 #include "core/buffer.h"
 #include "core/cond.h"
 #include "core/later.h"
@@ -138,6 +139,7 @@ static void will_block(leat_server_call *base)
 {
     leat_later_now();
     leat_conn_hand_over(&((server_call *)base)->served->conn);
+    leat_unbind(); /* The thread works on, beside the one that reads now. */
 }
 
 static void handler_returned(leat_stream_server *l)
