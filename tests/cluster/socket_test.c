@@ -4,12 +4,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include "cluster/address.h"
 #include "cluster/socket_offer.h"
 #include "core/alloc.h"
+#include "core/threadpool.h"
 #include "descriptors.h"
 
 /* ---- A caller by hand ---- */
@@ -531,6 +533,55 @@ static void congestion_control(void)
     }
 }
 
+/* Counts, for each CPU, the threads of this process that read a connection and are bound to it. */
+static int count_bound(int n_of[CPU_SETSIZE])
+{
+    int n = 0;
+    DIR *d = opendir("/proc/self/task");
+    memset(n_of, 0, CPU_SETSIZE * sizeof *n_of);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char path[300], name[32] = "";
+        cpu_set_t set;
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", e->d_name);
+        FILE *f = fopen(path, "r");
+        bool reads = f && fgets(name, sizeof name, f) && strcmp(name, "leat-read\n") == 0;
+        if (f)
+            fclose(f);
+        if (!reads || sched_getaffinity(atoi(e->d_name), sizeof set, &set) || CPU_COUNT(&set) != 1)
+            continue;
+        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+            n_of[cpu] += CPU_ISSET(cpu, &set) != 0;
+        n++;
+    }
+    closedir(d);
+    return n;
+}
+
+/* In a process that shares its CPUs, the readers of accepted connections are on all of them; a
+ * process that has them for itself binds no reader. */
+static void dealt_out(void)
+{
+    int n_of[CPU_SETSIZE], cpus = leat_cpu_count(), peers[64], n = cpus > 32 ? 64 : 2 * cpus;
+    start(); /* One more connection. */
+    for (int i = 0; i < n; i++)
+        peers[i] = connect_as_peer();
+    if (leat_default_threads() < cpus) {
+        CHECK_SOON(count_bound(n_of) == n + 1);
+        for (int cpu = 0, used = 0; cpu < CPU_SETSIZE; cpu++)
+            if (n_of[cpu]) {
+                CHECK(n_of[cpu] <= 3);
+                CHECK(++used <= cpus);
+            }
+    } else {
+        CHECK_INT(count_bound(n_of), 0);
+    }
+    for (int i = 0; i < n; i++)
+        close(peers[i]);
+    stop();
+    if (leat_default_threads() == cpus && cpus > 1)
+        CHECK_INT(system("LEAT_NUM_THREADS=1 /proc/$PPID/exe dealt_out >/dev/null"), 0);
+}
+
 int main(int argc, char **argv)
 {
     transport = &leat_transport_socket;
@@ -547,7 +598,7 @@ int main(int argc, char **argv)
         {"half_frames", half_frames}, {"slow_reader", slow_reader}, {"slow_network", slow_network},
         {"unreachable", unreachable}, {"opened_later", opened_later}, {"black_hole", black_hole},
         {"replaced", replaced}, {"bad_offers", bad_offers}, {"chosen_port", chosen_port},
-        {"congestion_control", congestion_control});
+        {"congestion_control", congestion_control}, {"dealt_out", dealt_out});
     if (local == 1 || tcp == 1 || rest == 1)
         return 1;
     return local && tcp && rest; /* A case that was named is in one of them. */
