@@ -18,6 +18,7 @@
 #include <leat/parallel.h>
 #include <leat/pipeline.h>
 #include <leat/queue.h>
+#include <leat/rnn.h>
 #include <leat/saved_model.h>
 #include <leat/saver.h>
 #include <leat/session.h>
