@@ -20,7 +20,7 @@
 static const char *const families[] = {
     "array",    "index",  "cwise",       "reduce", "math",    "nn",    "state",
     "training", "random", "flow",        "string", "complex", "extra", "more",
-    "summary",  "input",  "image_codec", "image",  "conv",    "pool",  "static"};
+    "summary",  "input",  "image_codec", "image",  "conv",    "pool",  "sequence", "static"};
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
 /* Names and in how many cases they came up. */
