@@ -10,8 +10,9 @@ import os
 import subprocess
 import sys
 
-from tensorflow.core.framework import types_pb2
-from tensorflow.python.framework import op_def_registry
+from tensorflow.contrib.seq2seq.ops import gen_beam_search_ops  # noqa: F401, registers its ops
+from tensorflow.core.framework import op_def_pb2, types_pb2
+from tensorflow.python import pywrap_tensorflow
 import tensorflow as tf
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -76,7 +77,10 @@ def line(op):
 def main():
     assert tf.__version__.startswith("1.15"), "needs TensorFlow 1.15, this is " + tf.__version__
     ours = set(subprocess.check_output([sys.argv[1], "--names"]).decode().split())
-    ops = op_def_registry.get_registered_ops()
+    # Also those that TensorFlow's Python does not offer, such as Skipgram; not internal ones.
+    every = op_def_pb2.OpList.FromString(
+        pywrap_tensorflow.TF_GetBuffer(pywrap_tensorflow.TF_GetAllOpList()))
+    ops = {op.name: op for op in every.op if op.name[0] != '_'}
     lines = [line(ops[name]) for name in sorted(ops) if name in ours]
     with open(HERE + "/op_defs.txt", "w") as f:
         f.write("\n".join(lines) + "\n")

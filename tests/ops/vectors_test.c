@@ -18,9 +18,9 @@
 #include "vector_replay.h"
 
 static const char *const families[] = {
-    "array",       "index", "cwise",  "reduce",  "math",      "nn",    "state",   "training",
-    "random",      "flow",  "string", "complex", "extra",     "more",  "summary", "input",
-    "image_codec", "image", "conv",   "pool",    "recurrent", "static"};
+    "array",       "index", "cwise",  "reduce",  "math",      "nn",       "state",   "training",
+    "random",      "flow",  "string", "complex", "extra",     "more",     "summary", "input",
+    "image_codec", "image", "conv",   "pool",    "recurrent", "sequence", "static"};
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
 /* Names and in how many cases they came up. */

@@ -24,7 +24,7 @@ from gen.case import Family  # noqa: E402
 HERE = os.path.dirname(os.path.abspath(__file__))
 FAMILIES = ['array', 'index', 'cwise', 'reduce', 'math', 'nn', 'state', 'training', 'random',
             'flow', 'string', 'complex', 'extra', 'more', 'summary', 'input', 'image_codec', 'image', 'conv', 'pool',
-            'recurrent']
+            'recurrent', 'sequence']
 
 
 def write(name, data, trying):
