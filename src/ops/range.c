@@ -1,5 +1,5 @@
-/* range.c -- Range and LinSpace: numbers at equal intervals. */
-#include <leat/extend.h>
+/* range.c -- Range, LinSpace and RaggedRange: numbers at equal intervals. */
+#include "ops/infer_util.h"
 
 #include <math.h>
 
@@ -71,6 +71,25 @@ static leat_status lin_space_shape(leat_infer *c)
     return NULL;
 }
 
+/* Vectors have a number for each row. */
+static leat_status ragged_range_shape(leat_infer *c)
+{
+    leat_shape rows = leat_shape(-1);
+    int scalars = 0;
+    for (int i = 0; i < 3; i++) {
+        leat_shape s = leat_infer_in(c, i);
+        LEAT_REQUIRE(s.rank <= 1, INVALID_ARGUMENT, "Shape must be at most rank 1 but is rank %d",
+                     s.rank);
+        scalars += s.rank == 0;
+        if (s.rank == 1)
+            LEAT_TRY(leat_shape_merge(&rows, &s, &rows));
+    }
+    const int64_t n = scalars == 3 ? 1 : rows.dim[0];
+    leat_infer_out(c, 0, leat_shape(n < 0 ? -1 : n + 1));
+    leat_infer_out(c, 1, leat_shape(-1));
+    return NULL;
+}
+
 const leat_op_def leat_ops_range[] = {
     {.name = "Range",
      .inputs = "start: Tidx, limit: Tidx, delta: Tidx",
@@ -84,6 +103,13 @@ const leat_op_def leat_ops_range[] = {
      .outputs = "output: T",
      .attrs = "T: {bfloat16, float, double}; Tidx: {int32, int64} = DT_INT32",
      .shape = lin_space_shape,
+     .grad = leat_grad_none},
+    {.name = "RaggedRange",
+     .inputs = "starts: T, limits: T, deltas: T",
+     .outputs = "rt_nested_splits: Tsplits, rt_dense_values: T",
+     .attrs = "T: {bfloat16, float, double, int32, int64} = DT_INT32; "
+              "Tsplits: {int32, int64} = DT_INT64",
+     .shape = ragged_range_shape,
      .grad = leat_grad_none},
     {0},
 };

@@ -3,7 +3,8 @@
 
     python tests/vectors/make.py [--try] [family ...] [op ...]
 
-Needs TensorFlow 1.15 (Python 3.7). Written again, every file is the same byte for byte. With --try
+Needs TensorFlow 1.15 (Python 3.7). Written again on the same processor, every file is the same byte for
+byte; on another one the last bits of float sums differ, which the cases' tolerances allow. With --try
 nothing is written. The vectors are replayed by tests/ops/vectors_test.c, which needs no Python.
 """
 

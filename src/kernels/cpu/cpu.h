@@ -95,6 +95,13 @@ static inline int64_t leat_index_at(const leat_tensor *t, int64_t i)
 {
     return t->dtype == LEAT_INT32 ? AT(int32_t, t)[i] : AT(int64_t, t)[i];
 }
+static inline void leat_index_put(leat_tensor *t, int64_t i, int64_t v)
+{
+    if (t->dtype == LEAT_INT32)
+        AT(int32_t, t)[i] = (int32_t)v;
+    else
+        AT(int64_t, t)[i] = v;
+}
 
 /* leat_kernel_for looks only between two calls whether its step was cancelled or is late. A loop
  * that one call may spend long in, or that is not in a leat_kernel_for, counts what it does, and

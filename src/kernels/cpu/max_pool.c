@@ -35,14 +35,6 @@ typedef struct pooling {
     _Atomic int64_t bad; /* one more than the place of an index that is none, or 0 */
 } pooling;
 
-static void put_index(leat_tensor *t, int64_t i, int64_t v)
-{
-    if (t->dtype == LEAT_INT32)
-        AT(int32_t, t)[i] = (int32_t)v;
-    else
-        AT(int64_t, t)[i] = v;
-}
-
 #define FN(name) FN_(name, T)
 #define FN_(name, type) FN__(name, type)
 #define FN__(name, type) name##_##type

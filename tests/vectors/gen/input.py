@@ -315,7 +315,7 @@ def json(f):
     f.case('texts', 'DecodeJSONExample', lambda b: parse_json(b, texts[:3], [('a', FLOAT), ('b', STRING)]))
     f.case('ints', 'DecodeJSONExample', lambda b: parse_json(b, texts[3:], [('b', INT64)]))
     f.case('message', 'DecodeJSONExample', lambda b: parse_json(
-        b, [json_format.MessageToJson(tf.train.Example.FromString(FULL))], [('a', FLOAT), ('b', INT64), ('c', STRING)]))
+        b, [json_format.MessageToJson(tf.train.Example.FromString(FULL), sort_keys=True)], [('a', FLOAT), ('b', INT64), ('c', STRING)]))
     f.case('empty', 'DecodeJSONExample', lambda b: raw.DecodeJSONExample(
         json_examples=b.feed(np.zeros((2, 0), object), STRING)))
     for i, t in enumerate(['{]', '', '{"features": 5}', '{"nothing": 1}', '[]',

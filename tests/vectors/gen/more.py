@@ -371,6 +371,38 @@ def quantized(f):
         error="Round mode 'HALF_TO_EVEN' only supported for mode 'SCALED'")
 
 
+def ragged(f):
+    """Numbers of rows in each of them, and rows of values."""
+    for t in [tf.int32, tf.int64, FLOAT, tf.float64]:
+        for splits in [tf.int32, tf.int64]:
+            def ranges(b, starts, limits, deltas, *known):
+                return list(raw.RaggedRange(
+                    starts=b.feed(starts, t, *known), limits=b.feed(limits, t, *known), deltas=b.feed(deltas, t, *known),
+                    Tsplits=splits))
+            name = '%s_%s/' % (t.name, splits.name)
+            f.case(name + 'rows', 'RaggedRange', lambda b: ranges(b, [0, 5, 8, 3], [4, 5, 3, 20], [1, 2, -2, 5]))
+            f.case(name + 'limits', 'RaggedRange', lambda b: ranges(b, 1, [3, 0, 7], 2))
+            f.case(name + 'scalars', 'RaggedRange', lambda b: ranges(b, 7, -4, -3))
+            f.case(name + 'none', 'RaggedRange', lambda b: ranges(b, [], 3, 1))
+            f.case(name + 'bad/zero', 'RaggedRange', lambda b: ranges(b, [0, 0], [3, 3], [1, 0]), error='Requires delta != 0')
+            f.case(name + 'bad/rows', 'RaggedRange', lambda b: ranges(b, [0, 0], [3, 3, 3], 1, 'nothing'),
+                   error='starts, limits, and deltas must have the same shape')
+            f.case(name + 'bad/rank', 'RaggedRange', lambda b: ranges(b, [[0]], 3, 1, 'nothing'),
+                   error='starts must be a scalar or vector')
+    f.case('float/parts', 'RaggedRange', lambda b: list(raw.RaggedRange(
+        starts=b.feed([0, -1, 2.5], FLOAT), limits=b.feed([1, 1, 1], FLOAT), deltas=b.feed([.1, .3, -.25], FLOAT))))
+    for splits in [tf.int32, tf.int64]:
+        for t in [FLOAT, tf.string, tf.int64]:
+            def sparse(b, nested, shape):
+                return list(raw.RaggedTensorToSparse(
+                    rt_nested_splits=[b.feed(s, splits) for s in nested], rt_dense_values=b.rand(shape, t)))
+            name = '%s_%s/' % (t.name, splits.name)
+            f.case(name + 'rows', 'RaggedTensorToSparse', lambda b: sparse(b, [[0, 2, 2, 5]], (5,)))
+            f.case(name + 'deep', 'RaggedTensorToSparse', lambda b: sparse(b, [[0, 1, 3], [0, 2, 2, 3]], (3, 2)))
+            f.case(name + 'bad/end', 'RaggedTensorToSparse', lambda b: sparse(b, [[0, 2]], (3,)),
+                   error='Final value of ragged splits must match the length the corresponding ragged values.')
+
+
 def others(f):
     def optional(b):
         o = raw.OptionalFromValue(components=[b.rand((2,), FLOAT), b.rand((), tf.string)])
@@ -398,5 +430,5 @@ def others(f):
 
 
 def make(f):
-    for part in (strings, sets, sparse_products, space, linalg, lists, draws, quantized, others):
+    for part in (strings, sets, sparse_products, space, linalg, lists, draws, quantized, ragged, others):
         part(f)
