@@ -66,7 +66,7 @@ static leat_var_grad *tower(training *t, int i, leat_optimizer *opt, int *n_vars
     draw_batch(&images, &labels);
     t->feeds[2 * i] = (leat_feed){x, images};
     t->feeds[2 * i + 1] = (leat_feed){y, labels};
-    t->loss = cifar10_loss(g, cifar10_logits(g, x), y, &parts, &n);
+    t->loss = cifar10_loss(g, cifar10_logits(g, "/cpu:0", x), y, &parts, &n);
     free(parts);
     return leat_compute_gradients(opt, t->loss, n_vars);
 }

@@ -43,7 +43,8 @@ static leat_status build(net *t)
     int n;
     t->images = leat_placeholder(g, LEAT_UINT8, leat_shape(-1, 32, 32, 3));
     t->labels = leat_placeholder(g, LEAT_INT32, leat_shape(-1));
-    leat_out right = leat_in_top_k(cifar10_logits(g, cifar10_middle(t->images)), t->labels, 1);
+    leat_out right =
+        leat_in_top_k(cifar10_logits(g, "/cpu:0", cifar10_middle(t->images)), t->labels, 1);
     t->hits = leat_reduce_sum(leat_cast(right, LEAT_INT32));
     leat_out *vars = leat_trainable_variables(g, &n);
     for (int i = 0; i < n && i < CIFAR10_MOST_VARS; i++) {

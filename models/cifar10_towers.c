@@ -1,27 +1,33 @@
 /* cifar10_towers.c -- the net of TensorFlow's CIFAR-10 tutorial, trained by towers: every device
- * has a replica of the net and a batch of its own; variables live on /cpu:0, where the towers'
- * gradients are averaged and applied once. Images are distorted by a dataset in the graph. With
- * --train_dir there are checkpoints, from which the next run goes on, and summaries; cifar10_eval
- * tests them. */
+ * has a replica of the net and a batch of its own; variables live on one CPU, where the towers'
+ * gradients are averaged and applied once. Devices are CPU devices or GPUs of this machine, or with
+ * --target those of the tasks of a cluster, which this program drives alone. Images are distorted
+ * by a dataset in the graph. With --train_dir there are checkpoints, from which the next run goes
+ * on, and summaries; cifar10_eval tests them. A step whose losses or gradients are not finite
+ * updates nothing; the program ends with the op that made the first NaN or infinity. */
 #include <leat/leat.h>
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "common_cifar10.h"
 #include "common_flags.h"
 #include "common_progress.h"
 #include "common_records.h"
+#include "common_towers.h"
 
-enum { MOST_DEVICES = 64, SHUFFLED = 20000 };
+enum { SHUFFLED = 20000 };
 
-static const char *data_dir, *train_dir, *records_dir;
-static int64_t max_steps = 1000000, batch_size = 128, num_devices = 1, threads, seed = 1;
+static const char *data_dir, *train_dir, *records_dir, *target = "";
+static towers_flags devices_wanted = {.num_devices = 1};
+static towers_devices devices;
+static int64_t max_steps = 1000000, batch_size = 128, threads, seed = 1;
 static int64_t log_frequency = 10, save_steps = 1000, summary_steps = 100;
 static double learning_rate = 0.1, decay_factor = 0.1, epochs_per_decay = 350;
 static double average_decay = 0.9999;
-static bool log_placement;
+static bool log_placement, fused_average;
 
 static const flag flags[] = {
     {"data_dir", FLAG_STRING, &data_dir, 0, "where CIFAR-10's files are"},
@@ -31,8 +37,10 @@ static const flag flags[] = {
      "of CIFAR-10 as TFRecords, written if missing; default: data_dir, or the cache"},
     {"max_steps", FLAG_INT, &max_steps, 0, "steps to train for"},
     {"batch_size", FLAG_INT, &batch_size, 1, "images in a step of a tower"},
-    {"num_devices", FLAG_INT, &num_devices, 1, "towers, each on a CPU device of its own"},
-    {"num_gpus", FLAG_INT, &num_devices, 1, "the same, as other programs call it"},
+    TOWERS_FLAGS(devices_wanted),
+    {"target", FLAG_STRING, &target, 0, "a server, grpc://host:port, that runs the session"},
+    {"fused_average", FLAG_BOOL, &fused_average, 0,
+     "average all gradients by one reduction: one tensor from each tower"},
     {"learning_rate", FLAG_FLOAT, &learning_rate, 0, "at the beginning"},
     {"learning_rate_decay_factor", FLAG_FLOAT, &decay_factor, 0, "what the rate is multiplied by"},
     {"num_epochs_per_decay", FLAG_FLOAT, &epochs_per_decay, 0, "epochs after which it is"},
@@ -51,6 +59,9 @@ typedef struct model {
     leat_out loss; /* of the last tower */
     leat_out rate;
     leat_out train, step; /* step: the global step after the training */
+    /* Losses and gradients of the towers, and the node that checks all that they need. */
+    leat_out *results, checks;
+    int n_results;
 } model;
 
 /* ---- Input: records, parsed, shuffled, distorted and batched by nodes ---- */
@@ -70,7 +81,7 @@ static void input(leat_graph *body, void *path, const leat_out *in, leat_out *ou
                          .parallel_calls = -1);
     d = leat_map_dataset(d, distort, NULL, 2, .parallel_calls = -1);
     d = leat_batch_dataset(d, batch_size, .drop_remainder = true);
-    out[0] = leat_prefetch_dataset(d, 2 * num_devices);
+    out[0] = leat_prefetch_dataset(d, 2 * devices.n);
 }
 
 /* ---- The model ---- */
@@ -83,7 +94,7 @@ static leat_out averaged_losses(leat_graph *g, leat_out total, leat_out *parts, 
     int count = 1;
     for (int i = 0; i < n && count <= CIFAR10_MOST_VARS; i++)
         all[count++] = parts[i];
-    leat_with_device(g, "/cpu:0") update = leat_moving_average_apply(ema, all, count);
+    leat_with_device(g, devices.home) update = leat_moving_average_apply(ema, all, count);
     for (int i = 0; i < count; i++) {
         char name[256];
         snprintf(name, sizeof(name), "%s_raw", leat_node_name(all[i].node));
@@ -99,27 +110,49 @@ static leat_out tower(leat_graph *g, leat_out iterator, leat_out *averaged)
 {
     leat_out batch[2], *parts;
     int n;
-    leat_with_device(g, "/cpu:0") leat_iterator_next(iterator, batch, 2);
-    leat_out loss = cifar10_loss(g, cifar10_logits(g, batch[0]), batch[1], &parts, &n);
+    leat_with_device(g, devices.home) leat_iterator_next(iterator, batch, 2);
+    leat_out loss =
+        cifar10_loss(g, cifar10_logits(g, devices.home, batch[0]), batch[1], &parts, &n);
     if (!averaged->node) /* as in TensorFlow's program, whose summaries are of one tower */
         *averaged = averaged_losses(g, loss, parts, n);
     free(parts);
     return loss;
 }
 
+/* Adds the loss and the gradients of a tower to m->results. */
+static void add_results(model *m, const leat_var_grad *grads, int n)
+{
+    m->results = realloc(m->results, sizeof(*m->results) * (size_t)(m->n_results + n + 1));
+    m->results[m->n_results++] = m->loss;
+    for (int i = 0; i < n; i++)
+        m->results[m->n_results++] = grads[i].grad.value;
+}
+
 static void build_towers(model *m, leat_out iterator, leat_optimizer *opt, leat_var_grad **grads,
                          int *n_vars, leat_out *averaged)
 {
-    for (int i = 0; i < num_devices; i++) {
-        char device[32], name[32];
-        snprintf(device, sizeof(device), "/cpu:%d", i);
+    for (int i = 0; i < devices.n; i++) {
+        char name[32];
         snprintf(name, sizeof(name), "tower_%d", i);
-        leat_with_device(m->g, device) leat_with_name(m->g, name)
+        leat_with_device(m->g, devices.name[i]) leat_with_name(m->g, name)
         {
             m->loss = tower(m->g, iterator, averaged);
             grads[i] = leat_compute_gradients(opt, m->loss, n_vars);
         }
+        add_results(m, grads[i], *n_vars);
     }
+}
+
+/* A node that fails unless all losses and gradients are finite. */
+static leat_out all_finite(model *m)
+{
+    leat_out *all = malloc(sizeof(*all) * (size_t)m->n_results);
+    for (int i = 0; i < m->n_results; i++)
+        leat_with_colocate(m->g, m->results[i]) all[i] =
+            leat_check_numerics(m->results[i], leat_node_name(m->results[i].node));
+    leat_out y = leat_group_at(LEAT_AT, m->g, all, m->n_results, "finite");
+    free(all);
+    return y;
 }
 
 static leat_out train_op(model *m, leat_optimizer *opt, leat_var_grad **towers, int n_vars,
@@ -127,10 +160,12 @@ static leat_out train_op(model *m, leat_optimizer *opt, leat_var_grad **towers, 
 {
     leat_graph *g = m->g;
     leat_moving_average *ema = leat_moving_average_new(.decay = average_decay, .num_updates = step);
-    leat_var_grad *grads = leat_average_gradients(towers, (int)num_devices, n_vars);
-    leat_out applied = leat_apply_gradients(opt, grads, n_vars, .global_step = step),
-             averaged = {0}, all = {0};
+    leat_var_grad *grads =
+        leat_average_gradients(towers, devices.n, n_vars, .fused = fused_average);
+    leat_out applied = {0}, averaged = {0}, all = {0};
     int n;
+    leat_with_control(g, all_finite(m)) applied =
+        leat_apply_gradients(opt, grads, n_vars, .global_step = step);
     leat_out *vars = leat_trainable_variables(g, &n);
     leat_with_control(g, applied) averaged = leat_moving_average_apply(ema, vars, n);
     leat_with_control(g, averaged, averaged_losses_op) all = leat_no_op(g);
@@ -147,12 +182,12 @@ static model build(int64_t n_train, char *records)
     leat_graph *g = leat_graph_new();
     leat_graph_set_seed(g, seed);
     model m = {.g = g};
-    leat_var_grad *towers[MOST_DEVICES] = {0};
+    leat_var_grad *towers[TOWERS_MOST] = {0};
     int n_vars = 0;
     leat_out averaged = {0};
-    leat_device_enter(g, "/cpu:0");
+    leat_device_enter(g, devices.home);
     leat_out step = leat_global_step(g);
-    const double steps_of_epoch = (double)n_train / (double)(batch_size * num_devices);
+    const double steps_of_epoch = (double)n_train / (double)(batch_size * devices.n);
     m.rate =
         leat_exponential_decay(step, .learning_rate = learning_rate,
                                .decay_steps = (double)(int64_t)(steps_of_epoch * epochs_per_decay),
@@ -162,8 +197,9 @@ static model build(int64_t n_train, char *records)
     build_towers(&m, leat_one_shot_iterator(g, input, records), opt, towers, &n_vars, &averaged);
     m.train = train_op(&m, opt, towers, n_vars, step, averaged);
     m.step = leat_identity(step, leat_after(leat_done(m.train)));
+    m.checks = leat_add_check_numerics(m.results, m.n_results);
     leat_device_leave(g);
-    for (int i = 0; i < num_devices; i++)
+    for (int i = 0; i < devices.n; i++)
         free(towers[i]);
     leat_optimizer_free(opt);
     return m;
@@ -176,10 +212,27 @@ static void line(int64_t step, double loss, int64_t steps, double seconds)
 {
     char now[64];
     const time_t t = time(NULL);
-    const double images = (double)(steps * batch_size * num_devices);
+    const double images = (double)(steps * batch_size * devices.n);
     strftime(now, sizeof(now), "%Y-%m-%d %H:%M:%S", localtime(&t));
     printf("%s: step %lld, loss = %.2f (%.1f examples/sec; %.3f sec/batch)\n", now, (long long)step,
-           loss, images / seconds, seconds / (double)(steps * num_devices));
+           loss, images / seconds, seconds / (double)(steps * devices.n));
+}
+
+/* If s says that a loss or gradient is not finite, which left all variables as they were: another
+ * step, in which every op is checked, tells the first op that gave such a value. Takes s. */
+static leat_status name_op(leat_monitored *ms, const model *m, leat_status s)
+{
+    if (leat_status_code(s) != LEAT_INVALID_ARGUMENT ||
+        !strstr(leat_status_message(s), " : Tensor had "))
+        return s;
+    s = leat_status_prefix(s, "Model diverged: ");
+    leat_status found = leat_session_run(leat_monitored_session(ms), LEAT_NO_FEED, LEAT_NO_FETCH,
+                                         LEAT_TARGET(m->checks));
+    s = leat_status_suffix(s, "\nThe first op: %s",
+                           found ? leat_status_message(found)
+                                 : "none in the step after it, so the images of that step made it");
+    leat_status_free(found);
+    return s;
 }
 
 static leat_status train(leat_monitored *ms, const model *m)
@@ -188,9 +241,11 @@ static leat_status train(leat_monitored *ms, const model *m)
     double since = progress_clock();
     while (!leat_monitored_should_stop(ms)) {
         leat_tensor *loss = NULL, *step = NULL;
-        LEAT_TRY(leat_monitored_run(ms, LEAT_NO_FEED,
-                                    LEAT_FETCH({m->step, &step}, {m->loss, &loss}),
-                                    LEAT_TARGET(m->train)));
+        leat_status s =
+            leat_monitored_run(ms, LEAT_NO_FEED, LEAT_FETCH({m->step, &step}, {m->loss, &loss}),
+                               LEAT_TARGET(m->train));
+        if (s)
+            return name_op(ms, m, s);
         const int64_t now = (int64_t)leat_tensor_at(step, 0) - 1;
         const double value = leat_tensor_at(loss, 0);
         leat_tensor_unref(step);
@@ -207,18 +262,17 @@ static leat_status train(leat_monitored *ms, const model *m)
 
 static leat_status run(const model *m)
 {
-    const leat_session_options config = {.cpu_devices = (int)num_devices,
+    const leat_session_options config = {.cpu_devices = devices.cpus,
                                          .intra_op_threads = (int)threads,
                                          .allow_soft_placement = true,
                                          .log_device_placement = log_placement};
     leat_monitored *ms;
-    leat_hook *const hooks[] = {leat_nan_hook(.loss = m->loss), NULL};
     leat_save_input(m->g); /* A run that is started again reads the rest of its epoch. */
     LEAT_TRY(leat_graph_status(m->g));
-    LEAT_TRY(leat_monitored_open(m->g, &ms, .is_chief = true, .checkpoint_dir = train_dir,
-                                 .save_checkpoint_steps = save_steps,
+    LEAT_TRY(leat_monitored_open(m->g, &ms, .master = target, .is_chief = true,
+                                 .checkpoint_dir = train_dir, .save_checkpoint_steps = save_steps,
                                  .save_summaries_steps = train_dir ? summary_steps : 0,
-                                 .last_step = max_steps, .config = &config, .hooks = hooks));
+                                 .last_step = max_steps, .config = &config));
     leat_status s = max_steps > 0 ? train(ms, m) : NULL;
     return leat_status_first(s, leat_monitored_close(ms));
 }
@@ -236,6 +290,7 @@ static leat_status work(void)
         return s;
     model m = build(n, records);
     s = run(&m);
+    free(m.results);
     leat_graph_free(m.g);
     free(records);
     return s;
@@ -247,8 +302,10 @@ int main(int argc, char **argv)
     int done = flags_parse(argc, argv, "trains a net on CIFAR-10, one tower a device", flags);
     if (done >= 0)
         return done;
-    if (num_devices > MOST_DEVICES) {
-        fprintf(stderr, "cifar10_towers: --num_devices: at most %d\n", MOST_DEVICES);
+    leat_status s = towers_choose(&devices_wanted, &devices);
+    if (s) {
+        fprintf(stderr, "cifar10_towers: %s\n", leat_status_message(s));
+        leat_status_free(s);
         return 2;
     }
     LEAT_DIE_ON_ERROR(work());

@@ -21,46 +21,51 @@ leat_out cifar10_middle(leat_out images)
 
 /* ---- The net ---- */
 
-/* A variable on the CPU that all towers share; the first tower makes it. */
-static leat_out shared(leat_graph *g, const char *name, leat_shape s, leat_initializer init)
+/* Where the variables are. */
+typedef struct place {
+    leat_graph *g;
+    const char *home;
+} place;
+
+/* A variable that all towers share; the first tower makes it. */
+static leat_out shared(place at, const char *name, leat_shape s, leat_initializer init)
 {
     leat_out v = {0};
-    leat_with_device(g, "/cpu:0") v = leat_get_variable(g, name, s, .initializer = init);
+    leat_with_device(at.g, at.home) v = leat_get_variable(at.g, name, s, .initializer = init);
     return v;
 }
 
-static leat_out weights(leat_graph *g, leat_shape s, double deviation, double decay)
+static leat_out weights(place at, leat_shape s, double deviation, double decay)
 {
-    leat_out w = shared(g, "weights", s, leat_truncated_normal_initializer(0, deviation));
+    leat_out w = shared(at, "weights", s, leat_truncated_normal_initializer(0, deviation));
     if (decay > 0)
-        leat_collect(g, "losses", leat_mul(leat_l2_loss(w), leat_scalar(g, LEAT_FLOAT, decay)));
+        leat_collect(at.g, "losses",
+                     leat_mul(leat_l2_loss(w), leat_scalar(at.g, LEAT_FLOAT, decay)));
     return w;
 }
 
-static leat_out biases(leat_graph *g, int64_t n, double value)
+static leat_out biases(place at, int64_t n, double value)
 {
-    return shared(g, "biases", leat_shape(n), leat_constant_initializer(value));
+    return shared(at, "biases", leat_shape(n), leat_constant_initializer(value));
 }
 
 /* 64 filters of 5 x 5, and the rectified sum with biases. */
-static leat_out convolution(leat_graph *g, const char *scope, leat_out x, int64_t depth,
-                            double bias)
+static leat_out convolution(place at, const char *scope, leat_out x, int64_t depth, double bias)
 {
     leat_out y = {0};
-    leat_with_variable_scope(g, scope, .reuse = LEAT_AUTO_REUSE)
+    leat_with_variable_scope(at.g, scope, .reuse = LEAT_AUTO_REUSE)
     {
-        leat_out w = weights(g, leat_shape(5, 5, depth, 64), 0.05, 0);
-        y = leat_relu(leat_bias_add(leat_conv2d(x, w, 1, 1, "SAME"), biases(g, 64, bias)));
+        leat_out w = weights(at, leat_shape(5, 5, depth, 64), 0.05, 0);
+        y = leat_relu(leat_bias_add(leat_conv2d(x, w, 1, 1, "SAME"), biases(at, 64, bias)));
     }
     return y;
 }
 
-static leat_out fully_connected(leat_graph *g, const char *scope, leat_out x, int64_t in,
-                                int64_t out)
+static leat_out fully_connected(place at, const char *scope, leat_out x, int64_t in, int64_t out)
 {
     leat_out y = {0};
-    leat_with_variable_scope(g, scope, .reuse = LEAT_AUTO_REUSE) y = leat_relu(
-        leat_xw_plus_b(x, weights(g, leat_shape(in, out), 0.04, 0.004), biases(g, out, 0.1)));
+    leat_with_variable_scope(at.g, scope, .reuse = LEAT_AUTO_REUSE) y = leat_relu(
+        leat_xw_plus_b(x, weights(at, leat_shape(in, out), 0.04, 0.004), biases(at, out, 0.1)));
     return y;
 }
 
@@ -74,17 +79,18 @@ static leat_out normalised(leat_out x)
     return leat_lrn(x, 4, 1, 0.001 / 9, 0.75);
 }
 
-leat_out cifar10_logits(leat_graph *g, leat_out images)
+leat_out cifar10_logits(leat_graph *g, const char *home, leat_out images)
 {
+    const place at = {g, home};
     enum { FLAT = CIFAR10_SIDE / 4 * (CIFAR10_SIDE / 4) * 64, LOCAL3 = 384, LOCAL4 = 192 };
-    leat_out x = normalised(pooled(convolution(g, "conv1", images, 3, 0)));
-    x = pooled(normalised(convolution(g, "conv2", x, 64, 0.1)));
-    x = fully_connected(g, "local3", leat_reshape_to(x, leat_shape(-1, FLAT)), FLAT, LOCAL3);
-    x = fully_connected(g, "local4", x, LOCAL3, LOCAL4);
+    leat_out x = normalised(pooled(convolution(at, "conv1", images, 3, 0)));
+    x = pooled(normalised(convolution(at, "conv2", x, 64, 0.1)));
+    x = fully_connected(at, "local3", leat_reshape_to(x, leat_shape(-1, FLAT)), FLAT, LOCAL3);
+    x = fully_connected(at, "local4", x, LOCAL3, LOCAL4);
     leat_out y = {0};
     leat_with_variable_scope(g, "softmax_linear", .reuse = LEAT_AUTO_REUSE) y =
-        leat_xw_plus_b(x, weights(g, leat_shape(LOCAL4, CIFAR10_CLASSES), 1.0 / LOCAL4, 0),
-                       biases(g, CIFAR10_CLASSES, 0));
+        leat_xw_plus_b(x, weights(at, leat_shape(LOCAL4, CIFAR10_CLASSES), 1.0 / LOCAL4, 0),
+                       biases(at, CIFAR10_CLASSES, 0));
     return y;
 }
 

@@ -12,9 +12,9 @@ leat_out cifar10_distorted(leat_out image);
 /* The middle of each of the images (batch, 32, 32, 3), standardised. */
 leat_out cifar10_middle(leat_out images);
 
-/* Logits (batch, 10) of images (batch, 24, 24, 3). Variables are on /cpu:0; the first call makes
- * them. The weights' decay is collected in "losses". */
-leat_out cifar10_logits(leat_graph *g, leat_out images);
+/* Logits (batch, 10) of images (batch, 24, 24, 3). Variables are on the device `home`; the first
+ * call makes them. The weights' decay is collected in "losses". */
+leat_out cifar10_logits(leat_graph *g, const char *home, leat_out images);
 /* The mean cross entropy, and the losses that were collected in the current name scope. labels is
  * (batch) of int64. *parts_out: the n losses of the sum; free with free(). */
 leat_out cifar10_loss(leat_graph *g, leat_out logits, leat_out labels, leat_out **parts_out,

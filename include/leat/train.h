@@ -156,12 +156,28 @@ LEAT_API int64_t leat_sync_dropped(const leat_graph *g);
 /* On the chief: how many gradients the current round waits for. */
 LEAT_API int leat_sync_quorum(const leat_graph *g);
 
+typedef struct leat_average_options {
+    /* One reduction for all gradients of a dtype instead of one for each variable: every tower
+     * joins its gradients to a vector, on the device of the first of them, so that one tensor goes
+     * from each tower to where they are averaged. Gradients that are rows are averaged one by one. */
+    bool fused;
+} leat_average_options;
 /* For towers: averages the gradients of the towers (n_vars of each), variable by variable; the
  * result names the first tower's variables. Gives an array to be freed with free(). */
-#define leat_average_gradients(towers, n_towers, n_vars)                                           \
-    leat_average_gradients_at(LEAT_AT, towers, n_towers, n_vars)
+#define leat_average_gradients(towers, n_towers, n_vars, ...)                                      \
+    leat_average_gradients_at(LEAT_AT, towers, n_towers, n_vars,                                   \
+                              LEAT_OPTIONS(leat_average_options, __VA_ARGS__))
 LEAT_API leat_var_grad *leat_average_gradients_at(leat_loc at, leat_var_grad *const *towers,
-                                                  int n_towers, int n_vars);
+                                                  int n_towers, int n_vars,
+                                                  const leat_average_options *o);
+
+/* ---- Finding what made a NaN ---- */
+/* A node that computes the n tensors xs and checks every tensor of floats that they need, in the
+ * order in which the ops were made, but for those inside of loops and branches. It fails with
+ * INVALID_ARGUMENT at the first that has a NaN or an infinity: "conv1/Conv2D:0 : Tensor had NaN
+ * values". (tf.add_check_numerics_ops checks the whole graph.) */
+#define leat_add_check_numerics(xs, n) leat_add_check_numerics_at(LEAT_AT, xs, n)
+LEAT_API leat_out leat_add_check_numerics_at(leat_loc at, const leat_out *xs, int n);
 
 /* ---- Clipping ---- */
 #define leat_clip_by_norm(x, norm) leat_clip_by_norm_at(LEAT_AT, x, norm)
