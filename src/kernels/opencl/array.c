@@ -174,7 +174,7 @@ static leat_status segment_sum(leat_kernel *k)
     return leat_cl_each(&l, inner, (double)at->count);
 }
 
-/* ---- ZerosLike, OnesLike, Fill ---- */
+/* ---- ZerosLike, OnesLike ---- */
 
 static leat_status like(leat_kernel *k)
 {
@@ -184,23 +184,6 @@ static leat_status like(leat_kernel *k)
     LEAT_TRY(leat_kernel_out_over(k, 0, 0, &x->shape, &y));
     return leat_cl_fill(leat_cl_of(k), y->data, y->count, sizeof(float),
                         leat_node_op(leat_kernel_node(k))[0] == 'O' ? &one : NULL);
-}
-
-/* The value is in the device's memory: one element, repeated. */
-static leat_status fill(leat_kernel *k)
-{
-    const leat_tensor *dims = leat_kernel_in(k, 0), *value = leat_kernel_in(k, 1);
-    leat_shape s;
-    leat_tensor *y;
-    leat_cl_walk w = {0};
-    LEAT_REQUIRE(dims->shape.rank == 1, INVALID_ARGUMENT, "dims must be a vector, got shape %s",
-                 leat_shape_show(&dims->shape).s);
-    LEAT_REQUIRE(value->shape.rank == 0, INVALID_ARGUMENT, "value must be a scalar, got shape %s",
-                 leat_shape_show(&value->shape).s);
-    LEAT_TRY(leat_shape_from_tensor(dims, &s));
-    LEAT_TRY(leat_kernel_out(k, 0, &s, &y));
-    LEAT_TRY(leat_cl_walk_dim(&w, y->count, 1, 0));
-    return leat_cl_move(leat_cl_of(k), &w, sizeof(float), y->data, value->data);
 }
 
 #define FLOAT LEAT_T(FLOAT)
@@ -218,6 +201,5 @@ const leat_kernel_def leat_opencl_array[] = {
      .host = "num_segments"},
     {.op = "ZerosLike", .where = {{"T", FLOAT}}, .run = like},
     {.op = "OnesLike", .where = {{"T", FLOAT}}, .run = like},
-    {.op = "Fill", .where = {{"T", FLOAT}}, .run = fill, .host = "dims"},
     {0},
 };
