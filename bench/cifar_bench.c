@@ -3,10 +3,12 @@
  * bench/peers/tensorflow_cifar.py and bench/peers/pytorch_cifar.py print the same figures for their
  * frameworks.
  *
- *     cifar_bench towers N SECONDS   examples/s of N towers, each on a CPU device of its own, which
- *                                    share the threads (LEAT_NUM_THREADS; all cores)
- *     cifar_bench ops SECONDS FILE   writes a Chrome trace of a step of one tower to FILE, and
- * prints the roof: GFLOP/s of a product in cache, GB/s of a copy
+ *     cifar_bench towers N SECONDS [gpu]   examples/s of N towers, each on a CPU device of its own,
+ *                                          which share the threads (LEAT_NUM_THREADS; all cores);
+ *                                          gpu: each on a GPU, as all else that has a kernel there
+ *     cifar_bench ops SECONDS FILE [gpu]   writes a Chrome trace of a step of one tower to FILE,
+ *                                          and prints the roof: GFLOP/s of a product in cache,
+ *                                          GB/s of a copy
  */
 #include "../models/common_cifar10.h"
 
@@ -20,6 +22,7 @@ enum { BATCH = 128, MOST_TOWERS = 8, STEPS_OF_EPOCH = 50000 / BATCH };
 
 typedef struct training {
     int towers;
+    const char *kind; /* "cpu" or "gpu": where the towers are */
     leat_graph *g;
     leat_session *s;
     leat_out train, loss;
@@ -86,7 +89,7 @@ static void build(training *t)
     leat_optimizer *opt = leat_gradient_descent(.learning_rate_tensor = rate);
     for (int i = 0; i < t->towers; i++) {
         char device[32], name[32];
-        snprintf(device, sizeof(device), "/cpu:%d", i);
+        snprintf(device, sizeof(device), "/%s:%d", t->kind, i);
         snprintf(name, sizeof(name), "tower_%d", i);
         leat_with_device(g, device) leat_with_name(g, name) towers[i] = tower(t, i, opt, &n_vars);
     }
@@ -104,12 +107,14 @@ static void build(training *t)
     leat_optimizer_free(opt);
 }
 
-static training begin(int towers)
+static training begin(int towers, const char *kind)
 {
-    training t = {.towers = towers};
+    training t = {.towers = towers, .kind = kind};
     build(&t);
     leat_out init = leat_global_variables_initializer(t.g);
-    LEAT_DIE_ON_ERROR(leat_session_open(t.g, &t.s, .cpu_devices = towers));
+    LEAT_DIE_ON_ERROR(leat_session_open(t.g, &t.s,
+                                        .cpu_devices = strcmp(kind, "cpu") == 0 ? towers : 1,
+                                        .allow_soft_placement = true));
     LEAT_DIE_ON_ERROR(leat_session_run(t.s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(init)));
     return t;
 }
@@ -132,9 +137,9 @@ static double step(training *t)
     return value;
 }
 
-static void towers(int n, double seconds)
+static void towers(int n, double seconds, const char *kind)
 {
-    training t = begin(n);
+    training t = begin(n, kind);
     for (int i = 0; i < 3; i++)
         step(&t);
     const double start = now();
@@ -213,9 +218,9 @@ static void memory_roof(double seconds)
 }
 
 /* A Chrome trace of each of the steps that fit into the time, one after another in FILE. */
-static void ops(double seconds, const char *path)
+static void ops(double seconds, const char *path, const char *kind)
 {
-    training t = begin(1);
+    training t = begin(1, kind);
     FILE *f = fopen(path, "w");
     if (!f) {
         perror(path);
@@ -244,14 +249,17 @@ static void ops(double seconds, const char *path)
 
 int main(int argc, char **argv)
 {
-    const char *what = argc == 4 ? argv[1] : "";
+    const char *what = argc == 4 || argc == 5 ? argv[1] : "";
+    const char *kind = argc == 5 ? argv[4] : "cpu";
+    if (strcmp(kind, "cpu") != 0 && strcmp(kind, "gpu") != 0)
+        what = "";
     if (strcmp(what, "towers") == 0 && atoi(argv[2]) > 0 && atoi(argv[2]) <= MOST_TOWERS) {
-        towers(atoi(argv[2]), atof(argv[3]));
+        towers(atoi(argv[2]), atof(argv[3]), kind);
     } else if (strcmp(what, "ops") == 0) {
-        ops(atof(argv[2]), argv[3]);
+        ops(atof(argv[2]), argv[3], kind);
     } else {
-        fprintf(stderr,
-                "usage: cifar_bench towers N SECONDS\n       cifar_bench ops SECONDS FILE\n");
+        fprintf(stderr, "usage: cifar_bench towers N SECONDS [gpu]\n"
+                        "       cifar_bench ops SECONDS FILE [gpu]\n");
         return 2;
     }
     struct rusage u;

@@ -8,6 +8,7 @@
 #include <leat/extend.h>
 
 typedef struct leat_device leat_device;
+struct leat_move;
 typedef void *leat_device_event; /* a point in a queue of a device */
 /* Called once, from any thread. Takes s. */
 typedef void (*leat_event_fn)(void *arg, leat_status s);
@@ -50,6 +51,11 @@ typedef struct leat_device_kind {
     /* Enqueues a copy. The caller keeps both memories until the copy was done. */
     leat_status (*copy)(leat_device *d, int queue, leat_copy_way way, void *to, const void *from,
                         size_t bytes);
+    /* Enqueues copies of elements of `size` bytes between two strided views (kernels/cpu/move.h) in
+     * the device's memory; zeros where from is NULL. The CPU's kernels that only move elements run
+     * by it on devices of this kind, where the kind lists them; NULL: it lists none. */
+    leat_status (*move)(leat_device *d, const struct leat_move *m, size_t size, void *to,
+                        const void *from);
     /* Enqueues a copy from the memory of another device of this kind; NULL: such copies go through
      * the host's memory. */
     leat_status (*copy_peer)(leat_device *d, int queue, void *to, leat_device *from_device,

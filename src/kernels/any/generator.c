@@ -12,6 +12,7 @@
 
 #include "core/alloc.h"
 #include "kernels/cpu/random.h"
+#include "kernels/cpu/shapes.h"
 #include "runtime/callable.h"
 
 typedef struct generator {
@@ -113,6 +114,17 @@ leat_status leat_random_reserve(leat_kernel *k, uint64_t n, leat_philox *out)
     leat_philox_skip(&g->next, n);
     pthread_mutex_unlock(&g->lock);
     return NULL;
+}
+
+leat_status leat_random_output(leat_kernel *k, leat_tensor **y)
+{
+    const leat_tensor *shape = leat_kernel_in(k, 0);
+    leat_shape s;
+    LEAT_REQUIRE(shape->shape.rank == 1, INVALID_ARGUMENT,
+                 "shape must be a vector of {int32,int64}, got shape %s",
+                 leat_shape_show(&shape->shape).s);
+    LEAT_TRY(leat_shape_from_tensor(shape, &s));
+    return leat_kernel_out(k, 0, &s, y);
 }
 
 leat_philox leat_random_seeded(const leat_tensor *seed)

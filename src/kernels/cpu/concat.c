@@ -36,7 +36,7 @@ static leat_status join(concat_args *c)
     enum { LARGE = 1 << 16 };
     if (c->y->count == 0)
         return NULL;
-    if (!leat_is_managed(c->y->dtype) &&
+    if (!leat_is_managed(c->y->dtype) && !leat_move_is_far(c->k) &&
         (c->rows > 64 || leat_tensor_bytes(c->y) / (size_t)c->n < LARGE)) {
         double row = (double)leat_tensor_bytes(c->y) / (double)c->rows;
         leat_kernel_for(c->k, c->rows, 0.06 * row + 4 * c->n, rows_part, c);

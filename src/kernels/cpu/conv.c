@@ -49,7 +49,7 @@ static leat_status conv(leat_kernel *k)
             leat_gemm(y->dtype, pool, LEAT_GEMM_N, LEAT_GEMM_N, pixels, c.out_depth, 0, NULL, 0,
                       NULL, c.out_depth, y->data, c.out_depth, &e);
         else
-            leat_move_zero(k, y);
+            LEAT_TRY(leat_move_zero(k, y));
         return NULL;
     }
     const void *images;

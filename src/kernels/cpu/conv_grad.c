@@ -222,7 +222,7 @@ static leat_status by_input(leat_kernel *k)
     if (!dx->count)
         return NULL;
     if (!w->count || !dy->count) {
-        leat_move_zero(k, dx);
+        LEAT_TRY(leat_move_zero(k, dx));
         return NULL;
     }
     group_sizes(&a, dx->dtype);
@@ -355,7 +355,7 @@ static leat_status by_filter(leat_kernel *k)
     if (!dw->count)
         return NULL;
     if (!x->count || !dy->count) {
-        leat_move_zero(k, dw);
+        LEAT_TRY(leat_move_zero(k, dw));
         return NULL;
     }
     group_sizes(&a, dw->dtype);

@@ -30,7 +30,7 @@ static leat_status diag(leat_kernel *k)
     LEAT_REQUIRE(x->shape.rank > 0, INVALID_ARGUMENT, "Input must be at least rank 1, got 0");
     LEAT_TRY(leat_shape_join(&x->shape, &x->shape, 0, &s));
     LEAT_TRY(leat_kernel_out(k, 0, &s, &y));
-    leat_move_zero(k, y);
+    LEAT_TRY(leat_move_zero(k, y));
     return move_diagonals(k, x->dtype, 1, x->count, x->count, x->count, y->data, x->data, true);
 }
 
@@ -64,7 +64,7 @@ static leat_status matrix_diag(leat_kernel *k)
     LEAT_TRY(leat_kernel_out(k, 0, &s, &y));
     if (y->count == 0)
         return NULL;
-    leat_move_zero(k, y);
+    LEAT_TRY(leat_move_zero(k, y));
     return move_diagonals(k, x->dtype, x->count / n, n, n, n, y->data, x->data, true);
 }
 

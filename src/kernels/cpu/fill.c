@@ -34,8 +34,7 @@ static leat_status zeros_like(leat_kernel *k)
         return zero_variant(k);
     leat_tensor *y;
     LEAT_TRY(leat_kernel_out_over(k, 0, 0, &x->shape, &y));
-    leat_move_zero(k, y);
-    return NULL;
+    return leat_move_zero(k, y);
 }
 
 static leat_status ones_like(leat_kernel *k)

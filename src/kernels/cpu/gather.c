@@ -3,8 +3,8 @@
  * elements are copied at a time. */
 #include <inttypes.h>
 
+#include "kernels/cpu/indices.h"
 #include "kernels/cpu/move.h"
-#include "kernels/cpu/shapes.h"
 #include "kernels/cpu/update.h"
 
 typedef struct gather_args {
@@ -75,74 +75,28 @@ static leat_status gather_managed(const gather_args *g, int64_t rows)
     return NULL;
 }
 
-static leat_status read_axis(leat_kernel *k, int rank, int64_t *axis)
-{
-    *axis = 0;
-    if (leat_kernel_inputs(k) < 3)
-        return NULL;
-    const leat_tensor *t = leat_kernel_in(k, 2);
-    LEAT_REQUIRE(t->shape.rank == 0, INVALID_ARGUMENT, "axis must be scalar");
-    *axis = leat_index_at(t, 0);
-    LEAT_REQUIRE(*axis >= -rank && *axis < rank, INVALID_ARGUMENT,
-                 "Expected axis in the range [%d, %d), but got %" PRId64, -rank, rank, *axis);
-    *axis += *axis < 0 ? rank : 0;
-    return NULL;
-}
-
-static leat_status check_batch(const leat_shape *p, const leat_shape *ix, int64_t axis,
-                               int64_t *batch)
-{
-    int64_t given = *batch;
-    *batch += given < 0 ? ix->rank : 0;
-    LEAT_REQUIRE(given == 0 || (*batch >= 0 && *batch < ix->rank), INVALID_ARGUMENT,
-                 "Expected batch_dims in the range [%d, %d), but got %" PRId64, -ix->rank, ix->rank,
-                 given);
-    LEAT_REQUIRE(*batch < p->rank, INVALID_ARGUMENT,
-                 "batch_dims (%" PRId64 ") must be less than rank(params) (%d).", *batch, p->rank);
-    LEAT_REQUIRE(axis >= *batch, INVALID_ARGUMENT,
-                 "batch_dims (%" PRId64 ") must be less than or equal to axis (%" PRId64 ").",
-                 *batch, axis);
-    for (int d = 0; d < *batch; d++)
-        LEAT_REQUIRE(p->dim[d] == ix->dim[d], INVALID_ARGUMENT,
-                     "params.shape[%d]: %" PRId64 " should be equal to indices.shape[%d]: %" PRId64,
-                     d, p->dim[d], d, ix->dim[d]);
-    return NULL;
-}
-
-/* after_batch: the axis is the first one after the batch dimensions. */
 static leat_status gather(leat_kernel *k, const leat_tensor *params, bool after_batch)
 {
-    gather_args g = {.params = params, .indices = leat_kernel_in(k, 1)};
-    const leat_shape *p = &g.params->shape, *ix = &g.indices->shape;
-    int64_t axis, batch = *(const int64_t *)leat_kernel_state(k);
-    LEAT_REQUIRE(p->rank >= 1, INVALID_ARGUMENT, "params must be at least 1 dimensional");
-    LEAT_TRY(read_axis(k, p->rank, &axis));
-    if (after_batch)
-        axis = batch;
-    LEAT_TRY(check_batch(p, ix, axis, &batch));
-    g.dim = p->dim[axis];
-    LEAT_REQUIRE(g.indices->dtype != LEAT_INT32 || g.dim <= INT32_MAX, INVALID_ARGUMENT,
-                 "params.shape[%" PRId64 "] too large for int32 indexing: %" PRId64 " > %d", axis,
-                 g.dim, INT32_MAX);
-    leat_shape front = *p, s;
-    front.rank = (int)axis;
-    LEAT_TRY(leat_shape_join(&front, ix, (int)batch, &s));
-    LEAT_TRY(leat_shape_join(&s, p, (int)axis + 1, &s));
+    leat_gather_dims d;
+    LEAT_TRY(leat_gather_read(k, &params->shape, after_batch,
+                              *(const int64_t *)leat_kernel_state(k), &d));
+    gather_args g = {.params = params,
+                     .indices = leat_kernel_in(k, 1),
+                     .outer = d.outer,
+                     .dim = d.dim,
+                     .picks = d.picks};
     int64_t bad = g.indices->dtype == LEAT_INT32
                       ? bad_int32_t(g.indices->data, g.indices->count, g.dim)
                       : bad_int64_t(g.indices->data, g.indices->count, g.dim);
     LEAT_REQUIRE(bad < 0, INVALID_ARGUMENT, "indices%s = %" PRId64 " is not in [0, %" PRId64 ")",
-                 leat_index_show(ix, bad).s, leat_index_at(g.indices, bad), g.dim);
-    LEAT_TRY(leat_kernel_out(k, 0, &s, &g.y));
+                 leat_index_show(&g.indices->shape, bad).s, leat_index_at(g.indices, bad), g.dim);
+    LEAT_TRY(leat_kernel_out(k, 0, &d.shape, &g.y));
     if (g.y->count == 0)
         return NULL;
-    g.outer = leat_shape_product(p, (int)batch, (int)axis);
-    g.picks = leat_shape_product(ix, (int)batch, ix->rank);
-    int64_t inner = leat_shape_product(p, (int)axis + 1, p->rank), rows = g.y->count / inner;
-    g.bytes = (size_t)inner * leat_element_size(g.params->dtype);
+    g.bytes = (size_t)d.inner * leat_element_size(g.params->dtype);
     if (leat_is_managed(g.params->dtype))
-        return gather_managed(&g, rows);
-    leat_kernel_for(k, rows, 3 + 0.1 * (double)g.bytes, gather_part, &g);
+        return gather_managed(&g, g.y->count / d.inner);
+    leat_kernel_for(k, g.y->count / d.inner, 3 + 0.1 * (double)g.bytes, gather_part, &g);
     return NULL;
 }
 

@@ -172,7 +172,7 @@ static leat_status scatter_nd(leat_kernel *k)
     leat_tensor *y;
     LEAT_TRY(check_scatter(indices, updates, leat_kernel_in(k, 2), &to));
     LEAT_TRY(leat_kernel_out(k, 0, &to, &y));
-    leat_move_zero(k, y);
+    LEAT_TRY(leat_move_zero(k, y));
     if (indices->count == 0)
         return NULL;
     return y->dtype == LEAT_STRING ? scatter_strings(y, indices, updates)

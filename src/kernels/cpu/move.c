@@ -243,6 +243,8 @@ leat_status leat_move_run(leat_kernel *k, const leat_move *m, leat_dtype t, void
     enum { ROW = 1 << 14, STRIP_BYTES = 64, COLUMNS = 512 };
     if (m->empty)
         return NULL;
+    if (leat_move_is_far(k))
+        return k->device->kind->move(k->device, m, leat_element_size(t), to, from);
     job j;
     j.size = leat_element_size(t);
     j.to = to;
@@ -273,7 +275,8 @@ leat_status leat_move_run(leat_kernel *k, const leat_move *m, leat_dtype t, void
 
 leat_status leat_move_flat(leat_kernel *k, leat_dtype t, void *to, const void *from, int64_t n)
 {
-    if (!leat_is_managed(t) && (size_t)n * leat_element_size(t) <= 1 << 16) {
+    if (!leat_is_managed(t) && !leat_move_is_far(k) &&
+        (size_t)n * leat_element_size(t) <= 1 << 16) {
         memcpy(to, from, (size_t)n * leat_element_size(t));
         return NULL;
     }
@@ -296,13 +299,22 @@ static void zero_part(void *arg, int64_t begin, int64_t end)
     memset((char *)arg + begin * 4096, 0, (size_t)(end - begin) * 4096);
 }
 
-void leat_move_zero(leat_kernel *k, leat_tensor *y)
+leat_status leat_move_zero(leat_kernel *k, leat_tensor *y)
 {
     size_t bytes = leat_tensor_bytes(y), pages = bytes >> 12;
+    if (leat_move_is_far(k)) {
+        leat_move m;
+        leat_move_begin(&m);
+        leat_move_dim(&m, y->count, 1, 0);
+        return m.empty ? NULL
+                       : k->device->kind->move(k->device, &m, leat_element_size(y->dtype), y->data,
+                                               NULL);
+    }
     if (leat_is_managed(y->dtype)) {
         leat_elements_release(y->dtype, y->data, y->count);
-        return;
+        return NULL;
     }
     leat_kernel_for(k, (int64_t)pages, 150, zero_part, y->data);
     memset((char *)y->data + (pages << 12), 0, bytes & 4095);
+    return NULL;
 }

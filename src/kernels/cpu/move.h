@@ -9,7 +9,9 @@
  *
  * Strides are in elements; a source stride of 0 repeats, a negative one reverses. Elements of any
  * dtype are moved. Destination and source do not overlap.
- */
+ *
+ * A kernel that touches elements by these functions alone can run on a kind of devices with memory
+ * of its own, if the kind can move elements (leat_device_kind.move) and lists the kernel. */
 #ifndef LEAT_CPU_MOVE_H
 #define LEAT_CPU_MOVE_H
 
@@ -46,9 +48,15 @@ leat_status leat_move_run(leat_kernel *k, const leat_move *m, leat_dtype t, void
 /* Moves n contiguous elements. */
 leat_status leat_move_flat(leat_kernel *k, leat_dtype t, void *to, const void *from,
                            int64_t n) LEAT_MUST_CHECK;
-/* Sets all elements of y to *value, or to zero (empty strings, null handles) if it is NULL. */
+/* Sets all elements of y to *value, which is in the same memory as y. */
 leat_status leat_move_fill(leat_kernel *k, leat_tensor *y, const void *value) LEAT_MUST_CHECK;
-void leat_move_zero(leat_kernel *k, leat_tensor *y);
+/* Sets all elements of y to zero, or to empty strings or null handles. */
+leat_status leat_move_zero(leat_kernel *k, leat_tensor *y) LEAT_MUST_CHECK;
+/* Whether the kernel's elements are in the memory of a device that moves them itself. */
+static inline bool leat_move_is_far(const leat_kernel *k)
+{
+    return k->device->kind->move && !(k->bound->def->flags & LEAT_KERNEL_ON_HOST);
+}
 
 /* move_tile.c: to[a * ts + b] = from[b * fs + a] for a < rows, b < cols; size is an element's. */
 void leat_move_crossed(size_t size, void *to, int64_t ts, const void *from, int64_t fs,

@@ -1,8 +1,6 @@
 /* one_hot.c -- OneHot. indices are (before, after), the output is (before, depth, after). */
-#include <inttypes.h>
-
+#include "kernels/cpu/indices.h"
 #include "kernels/cpu/move.h"
-#include "kernels/cpu/shapes.h"
 
 typedef struct one_hot_args {
     const leat_tensor *indices, *on, *off;
@@ -62,39 +60,17 @@ static leat_status one_hot(leat_kernel *k)
 {
     one_hot_args o = {
         .indices = leat_kernel_in(k, 0), .on = leat_kernel_in(k, 2), .off = leat_kernel_in(k, 3)};
-    const leat_tensor *depth = leat_kernel_in(k, 1);
-    const leat_shape *ix = &o.indices->shape;
-    int64_t given = *(const int64_t *)leat_kernel_state(k);
-    LEAT_REQUIRE(given >= -1 && given <= ix->rank, INVALID_ARGUMENT,
-                 "Expected axis to be -1 or between [0, %d).  But received: %" PRId64, ix->rank + 1,
-                 given);
-    LEAT_REQUIRE(depth->shape.rank == 0, INVALID_ARGUMENT, "depth must be a scalar, but got: %s",
-                 leat_shape_show(&depth->shape).s);
-    LEAT_REQUIRE(o.on->shape.rank == 0, INVALID_ARGUMENT, "on_value must be a scalar, but got: %s",
-                 leat_shape_show(&o.on->shape).s);
-    LEAT_REQUIRE(o.off->shape.rank == 0, INVALID_ARGUMENT,
-                 "off_value must be a scalar, but got: %s", leat_shape_show(&o.off->shape).s);
-    o.depth = AT(int32_t, depth)[0];
-    LEAT_REQUIRE(o.depth >= 0, INVALID_ARGUMENT, "depth must be non-negative, got: %" PRId64,
-                 o.depth);
-    int axis = given < 0 ? ix->rank : (int)given;
-    leat_shape s = *ix;
-    s.rank = axis + 1;
-    LEAT_REQUIRE(s.rank <= LEAT_MAX_RANK, INVALID_ARGUMENT, "Too many dimensions");
-    s.dim[axis] = o.depth;
-    LEAT_TRY(leat_shape_join(&s, ix, axis, &s));
-    LEAT_REQUIRE(leat_shape_count(&s) >= 0, INVALID_ARGUMENT,
-                 "OneHot result would have shape %s + [%" PRId64
-                 "], which exceeds 2**63 - 1 elements",
-                 leat_shape_show(ix).s, o.depth);
-    LEAT_TRY(leat_kernel_out(k, 0, &s, &o.y));
+    leat_one_hot_dims d;
+    LEAT_TRY(leat_one_hot_read(k, *(const int64_t *)leat_kernel_state(k), &d));
+    o.depth = d.depth;
+    o.after = d.after;
+    LEAT_TRY(leat_kernel_out(k, 0, &d.shape, &o.y));
     if (o.y->count == 0)
         return NULL;
-    o.after = leat_shape_product(ix, axis, ix->rank);
     if (leat_is_managed(o.y->dtype))
         return one_hot_managed(k, &o);
     double bytes = (double)(o.depth * o.after) * (double)leat_element_size(o.y->dtype);
-    leat_kernel_for(k, leat_shape_product(ix, 0, axis), 3 + 0.05 * bytes, one_hot_part, &o);
+    leat_kernel_for(k, d.before, 3 + 0.05 * bytes, one_hot_part, &o);
     return NULL;
 }
 

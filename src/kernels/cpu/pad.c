@@ -98,10 +98,7 @@ static leat_status pad(leat_kernel *k)
     LEAT_TRY(padded(k, &p, &y));
     if (!y)
         return NULL;
-    if (value)
-        LEAT_TRY(leat_move_fill(k, y, value->data));
-    else
-        leat_move_zero(k, y);
+    LEAT_TRY(value ? leat_move_fill(k, y, value->data) : leat_move_zero(k, y));
     return x->count ? move_in(k, x, &p, y) : NULL;
 }
 

@@ -6,17 +6,6 @@
 
 /* ---- Tensors of numbers ---- */
 
-static leat_status make_output(leat_kernel *k, leat_tensor **y)
-{
-    const leat_tensor *shape = leat_kernel_in(k, 0);
-    leat_shape s;
-    LEAT_REQUIRE(shape->shape.rank == 1, INVALID_ARGUMENT,
-                 "shape must be a vector of {int32,int64}, got shape %s",
-                 leat_shape_show(&shape->shape).s);
-    LEAT_TRY(leat_shape_from_tensor(shape, &s));
-    return leat_kernel_out(k, 0, &s, y);
-}
-
 static leat_status read_limits(leat_kernel *k, int first, leat_distribution *d)
 {
     const leat_tensor *low = leat_kernel_in(k, first), *high = leat_kernel_in(k, first + 1);
@@ -37,7 +26,7 @@ static leat_status random_of(leat_kernel *k, leat_distribution_kind kind)
     leat_tensor *y;
     leat_philox p;
     leat_distribution d = leat_distribution_of(kind, leat_kernel_out_dtype(k, 0));
-    LEAT_TRY(make_output(k, &y));
+    LEAT_TRY(leat_random_output(k, &y));
     if (kind == LEAT_UNIFORM_INT) {
         d.range = y->count == 0; /* without elements, any limits are accepted */
         LEAT_TRY(read_limits(k, 1, &d));
@@ -56,7 +45,7 @@ static leat_status stateless_of(leat_kernel *k, leat_distribution_kind kind)
     leat_distribution d = leat_distribution_of(kind, leat_kernel_out_dtype(k, 0));
     LEAT_REQUIRE(seed->shape.rank == 1 && seed->count == 2, INVALID_ARGUMENT,
                  "seed must have shape [2], not %s", leat_shape_show(&seed->shape).s);
-    LEAT_TRY(make_output(k, &y));
+    LEAT_TRY(leat_random_output(k, &y));
     if (y->count == 0)
         return NULL;
     if (kind == LEAT_UNIFORM_INT)

@@ -23,6 +23,8 @@ leat_status leat_random_resource(leat_kernel *k, _Atomic(leat_resource *) *slot,
 leat_status leat_random_reserve(leat_kernel *k, uint64_t n, leat_philox *out) LEAT_MUST_CHECK;
 /* The stream of two seeds, which are scrambled first, so that weak seeds do no harm. */
 leat_philox leat_random_seeded(const leat_tensor *seed);
+/* Output 0, of the shape that input 0 has as its elements. */
+leat_status leat_random_output(leat_kernel *k, leat_tensor **y) LEAT_MUST_CHECK;
 uint64_t leat_random_by_chance(void); /* from the system */
 
 #endif

@@ -2,21 +2,8 @@
  * anything is written. Rows are updated in the order of the indices, one at a time, since a row may
  * occur twice. */
 #include "core/element.h"
+#include "kernels/cpu/indices.h"
 #include "kernels/cpu/update.h"
-
-/* updates.shape = indices.shape + params.shape[1:], or a scalar */
-static bool rows_fit(const leat_tensor *p, const leat_tensor *indices, const leat_tensor *u)
-{
-    if (u->shape.rank == 0)
-        return true;
-    int outer = indices->shape.rank;
-    if (u->shape.rank != outer + p->shape.rank - 1)
-        return false;
-    for (int d = 0; d < u->shape.rank; d++)
-        if (u->shape.dim[d] != (d < outer ? indices->shape.dim[d] : p->shape.dim[d - outer + 1]))
-            return false;
-    return true;
-}
 
 static leat_status bad_index(const leat_tensor *indices, int64_t i, int64_t limit)
 {
@@ -49,13 +36,7 @@ static leat_status update_row(leat_dtype t, leat_update_op op, char *p, const ch
 static leat_status scatter_rows(leat_tensor *p, const leat_tensor *indices, const leat_tensor *u,
                                 leat_update_op op)
 {
-    LEAT_REQUIRE(p->shape.rank >= 1, INVALID_ARGUMENT, "params must be at least 1-D, got shape %s",
-                 leat_shape_show(&p->shape).s);
-    LEAT_REQUIRE(rows_fit(p, indices, u), INVALID_ARGUMENT,
-                 "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = "
-                 "[], got updates.shape %s, indices.shape %s, params.shape %s",
-                 leat_shape_show(&u->shape).s, leat_shape_show(&indices->shape).s,
-                 leat_shape_show(&p->shape).s);
+    LEAT_TRY(leat_scatter_check(&p->shape, &indices->shape, &u->shape));
     int64_t limit = p->shape.dim[0], n = indices->count;
     for (int64_t i = 0; i < n; i++)
         if ((uint64_t)leat_index_at(indices, i) >= (uint64_t)limit)

@@ -162,7 +162,7 @@ static leat_status strided_slice_grad(leat_kernel *k)
         return NULL;
     }
     LEAT_TRY(leat_kernel_out(k, 0, &s, &dx));
-    leat_move_zero(k, dx);
+    LEAT_TRY(leat_move_zero(k, dx));
     return strided_move(k, &spec, dx, dy->data, true);
 }
 

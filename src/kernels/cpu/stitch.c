@@ -84,7 +84,7 @@ static leat_status stitch(leat_kernel *k, bool parallel)
     if (y->count == 0)
         return NULL;
     if (total <= max && !leat_is_managed(y->dtype)) /* rows that no index names are not written */
-        leat_move_zero(k, y);
+        LEAT_TRY(leat_move_zero(k, y));
     return stitch_inputs(k, n, y, y->count / (max + 1), parallel);
 }
 

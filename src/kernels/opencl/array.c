@@ -1,4 +1,4 @@
-/* array.c -- conversions, sums of many tensors, choices, and rows at indices. */
+/* array.c -- conversions, sums of many tensors, and choices. */
 #include <stdio.h>
 
 #include "kernels/cpu/shapes.h"
@@ -99,82 +99,7 @@ static leat_status choose(leat_kernel *k)
     return leat_cl_each(&l, z->count, 1);
 }
 
-/* ---- Rows at indices ---- */
-
-static leat_status gather(leat_kernel *k)
-{
-    const leat_tensor *x = leat_kernel_in(k, 0), *at = leat_kernel_in(k, 1);
-    const int rank = x->shape.rank;
-    int64_t axis = 0, outer = 1, inner = 1;
-    LEAT_REQUIRE(rank >= 1, INVALID_ARGUMENT, "params must be at least 1 dimensional");
-    if (leat_kernel_inputs(k) == 3) {
-        const leat_tensor *a = leat_kernel_in(k, 2);
-        LEAT_REQUIRE(a->shape.rank == 0, INVALID_ARGUMENT, "axis must be scalar");
-        axis = leat_index_at(a, 0);
-        LEAT_REQUIRE(axis >= -rank && axis < rank, INVALID_ARGUMENT,
-                     "Expected axis in the range [%d, %d), but got %lld", -rank, rank,
-                     (long long)axis);
-        axis += axis < 0 ? rank : 0;
-    }
-    leat_shape shape = {0}, all;
-    for (int d = 0; d < axis; d++) {
-        shape.dim[shape.rank++] = x->shape.dim[d];
-        outer *= x->shape.dim[d];
-    }
-    for (int d = (int)axis + 1; d < rank; d++)
-        inner *= x->shape.dim[d];
-    LEAT_TRY(leat_shape_join(&shape, &at->shape, 0, &all));
-    LEAT_TRY(leat_shape_join(&all, &x->shape, (int)axis + 1, &shape));
-    leat_tensor *y;
-    LEAT_TRY(leat_kernel_out(k, 0, &shape, &y));
-    if (!y->count)
-        return NULL;
-    LEAT_REQUIRE(x->count, INVALID_ARGUMENT, "rows of %s, which has none, are wanted",
-                 leat_shape_show(&x->shape).s);
-    leat_cl_launch l = leat_cl_begin(leat_cl_of(k), texts, "",
-                                     at->dtype == LEAT_INT32 ? "gather_int" : "gather_long");
-    leat_cl_tensor(&l, x);
-    leat_cl_tensor(&l, at);
-    leat_cl_tensor(&l, y);
-    leat_cl_int(&l, outer);
-    leat_cl_int(&l, x->shape.dim[axis]);
-    leat_cl_int(&l, at->count);
-    leat_cl_int(&l, inner);
-    return leat_cl_each(&l, outer * at->count, (double)inner);
-}
-
-static leat_status segment_sum(leat_kernel *k)
-{
-    const leat_tensor *x = leat_kernel_in(k, 0), *at = leat_kernel_in(k, 1),
-                      *n = leat_kernel_in(k, 2);
-    LEAT_REQUIRE(n->shape.rank == 0, INVALID_ARGUMENT,
-                 "num_segments should be a scalar, not shape %s", leat_shape_show(&n->shape).s);
-    LEAT_REQUIRE(leat_shape_starts_with(&x->shape, &at->shape), INVALID_ARGUMENT,
-                 "data.shape = %s does not start with segment_ids.shape = %s",
-                 leat_shape_show(&x->shape).s, leat_shape_show(&at->shape).s);
-    const leat_shape first = leat_shape(leat_index_at(n, 0));
-    LEAT_REQUIRE(first.dim[0] >= 0, INVALID_ARGUMENT,
-                 "Input num_segments == %lld must not be negative.", (long long)first.dim[0]);
-    leat_shape shape;
-    leat_tensor *y;
-    LEAT_TRY(leat_shape_join(&first, &x->shape, at->shape.rank, &shape));
-    LEAT_TRY(leat_kernel_out(k, 0, &shape, &y));
-    LEAT_TRY(leat_cl_fill(leat_cl_of(k), y->data, y->count, sizeof(float), NULL));
-    if (!y->count || !x->count)
-        return NULL;
-    const int64_t inner = x->count / at->count;
-    leat_cl_launch l = leat_cl_begin(leat_cl_of(k), texts, "",
-                                     at->dtype == LEAT_INT32 ? "add_rows_int" : "add_rows_long");
-    leat_cl_tensor(&l, x);
-    leat_cl_tensor(&l, at);
-    leat_cl_tensor(&l, y);
-    leat_cl_int(&l, first.dim[0]);
-    leat_cl_int(&l, at->count);
-    leat_cl_int(&l, inner);
-    return leat_cl_each(&l, inner, (double)at->count);
-}
-
-/* ---- ZerosLike, OnesLike, Fill ---- */
+/* ---- ZerosLike, OnesLike ---- */
 
 static leat_status like(leat_kernel *k)
 {
@@ -186,23 +111,6 @@ static leat_status like(leat_kernel *k)
                         leat_node_op(leat_kernel_node(k))[0] == 'O' ? &one : NULL);
 }
 
-/* The value is in the device's memory: one element, repeated. */
-static leat_status fill(leat_kernel *k)
-{
-    const leat_tensor *dims = leat_kernel_in(k, 0), *value = leat_kernel_in(k, 1);
-    leat_shape s;
-    leat_tensor *y;
-    leat_cl_walk w = {0};
-    LEAT_REQUIRE(dims->shape.rank == 1, INVALID_ARGUMENT, "dims must be a vector, got shape %s",
-                 leat_shape_show(&dims->shape).s);
-    LEAT_REQUIRE(value->shape.rank == 0, INVALID_ARGUMENT, "value must be a scalar, got shape %s",
-                 leat_shape_show(&value->shape).s);
-    LEAT_TRY(leat_shape_from_tensor(dims, &s));
-    LEAT_TRY(leat_kernel_out(k, 0, &s, &y));
-    LEAT_TRY(leat_cl_walk_dim(&w, y->count, 1, 0));
-    return leat_cl_move(leat_cl_of(k), &w, sizeof(float), y->data, value->data);
-}
-
 #define FLOAT LEAT_T(FLOAT)
 #define CASTABLE (FLOAT | LEAT_T(INT32) | LEAT_T(INT64) | LEAT_T(BOOL))
 
@@ -211,13 +119,7 @@ const leat_kernel_def leat_opencl_array[] = {
     {.op = "AddN", .where = {{"T", FLOAT}}, .run = add_n},
     {.op = "AccumulateNV2", .where = {{"T", FLOAT}}, .run = add_n},
     {.op = "Select", .where = {{"T", FLOAT}}, .run = choose},
-    {.op = "Gather", .where = {{"Tparams", FLOAT}}, .run = gather},
-    {.op = "UnsortedSegmentSum",
-     .where = {{"T", FLOAT}},
-     .run = segment_sum,
-     .host = "num_segments"},
     {.op = "ZerosLike", .where = {{"T", FLOAT}}, .run = like},
     {.op = "OnesLike", .where = {{"T", FLOAT}}, .run = like},
-    {.op = "Fill", .where = {{"T", FLOAT}}, .run = fill, .host = "dims"},
     {0},
 };

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "core/alloc.h"
-#include "kernels/opencl/opencl.h"
+#include "kernels/opencl/walk.h"
 
 static leat_status probe(int *most_out)
 {
@@ -94,6 +94,7 @@ const leat_device_kind leat_opencl_kind = {
     .close = close,
     .kernels = leat_cl_kernel_lists,
     .copy = leat_cl_copy,
+    .move = leat_cl_move_views,
     .mark = leat_cl_mark,
     .wait = leat_cl_wait,
     .on_event = leat_cl_on_event,

@@ -1,8 +1,10 @@
 /* list_kernels.c -- all kernels of GPUs: those of this folder's files, a line each in list.inc, and
- * those of the CPU that run for a GPU, too, on the host's memory.
+ * two groups of the CPU's.
  *
- * The latter are for int32, in which graphs compute shapes, sizes and positions: TensorFlow's GPUs
- * have them in the host's memory as well. */
+ * 1. Those for int32, in which graphs compute shapes, sizes and positions, run on the host's
+ *    memory: TensorFlow's GPUs have them there as well.
+ * 2. Those that only move elements do so by the functions of kernels/cpu/move.h, which has the
+ *    device move them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,11 +74,39 @@ static const struct {
     {"BroadcastArgs", "T"},
     {"InvertPermutation", "T"},
     {"Pad", "T"},
+    {"PadV2", "T"},
+    {"SplitV", "T"},
+    {"BroadcastTo", "T"},
     {"ListDiff", "T"},
 };
 enum { ON_HOST = sizeof on_host / sizeof *on_host };
 
-static leat_kernel_def copies[2 * ON_HOST + 1]; /* of the CPU's kernels */
+/* Ops that only move elements, and their inputs that the host reads. */
+static const struct {
+    const char *op, *host;
+} moving[] = {
+    {"Transpose", "perm"},
+    {"Slice", "begin, size"},
+    {"StridedSlice", "begin, end, strides"},
+    {"StridedSliceGrad", "shape, begin, end, strides"},
+    {"Split", "split_dim"},
+    {"SplitV", "size_splits, split_dim"},
+    {"Unpack", NULL},
+    {"Concat", "concat_dim"},
+    {"ConcatV2", "axis"},
+    {"Pack", NULL},
+    {"Pad", "paddings"},
+    {"PadV2", "paddings"},
+    {"MirrorPad", "paddings"},
+    {"Tile", "multiples"},
+    {"BroadcastTo", "shape"},
+    {"ReverseV2", "axis"},
+    {"Fill", "dims"},
+};
+enum { MOVING = sizeof moving / sizeof *moving };
+#define MOVED_TYPES (LEAT_T(FLOAT) | LEAT_T(INT64) | LEAT_T(BOOL))
+
+static leat_kernel_def copies[2 * ON_HOST + MOVING + 1]; /* of the CPU's kernels */
 static const leat_kernel_def *lists[FILES + 2];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -97,17 +127,31 @@ static bool narrow(leat_kernel_def *d, const char *attr)
     return attr == NULL;
 }
 
+/* Adds those kernels to n copies that GPUs have of kernel d; gives their number then. */
+static int add_copies(const leat_kernel_def *d, int n)
+{
+    for (int j = 0; j < ON_HOST && n < 2 * ON_HOST + MOVING; j++) {
+        copies[n] = *d;
+        if (strcmp(d->op, on_host[j].op) == 0 && narrow(&copies[n], on_host[j].attr))
+            n++;
+    }
+    for (int j = 0; j < MOVING && n < 2 * ON_HOST + MOVING; j++)
+        if (strcmp(d->op, moving[j].op) == 0) {
+            copies[n] = *d;
+            copies[n].where[0].attr = "T";
+            copies[n].where[0].types = MOVED_TYPES;
+            copies[n++].host = moving[j].host;
+        }
+    return n;
+}
+
 static void make(void)
 {
     const leat_kernel_def *const *cpu = leat_cpu_kernel_lists();
     int n = 0;
     for (int i = 0; cpu[i]; i++)
         for (const leat_kernel_def *d = cpu[i]; d->op; d++)
-            for (int j = 0; j < ON_HOST && n < 2 * ON_HOST; j++) {
-                copies[n] = *d;
-                if (strcmp(d->op, on_host[j].op) == 0 && narrow(&copies[n], on_host[j].attr))
-                    n++;
-            }
+            n = add_copies(d, n);
     copies[n] = (leat_kernel_def){0};
     for (int i = 0; i < FILES; i++)
         lists[i] = of_files[i];

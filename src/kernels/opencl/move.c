@@ -37,6 +37,23 @@ leat_status leat_cl_move(leat_opencl *d, const leat_cl_walk *w, size_t size, voi
     return leat_cl_each(&l, n, 1);
 }
 
+leat_status leat_cl_move_views(leat_device *device, const leat_move *m, size_t size, void *to,
+                               const void *from)
+{
+    leat_opencl *d = device->state;
+    leat_cl_walk w = {0};
+    int64_t n = 1;
+    for (int i = 0; i < m->rank; i++) {
+        LEAT_TRY(leat_cl_walk_dim(&w, m->dim[i], m->to[i], from ? m->from[i] : 0));
+        n *= m->dim[i];
+    }
+    if (from)
+        return leat_cl_move(d, &w, size, to, from);
+    LEAT_REQUIRE(w.rank == 0 || (w.rank == 1 && w.a[0] == 1), INTERNAL,
+                 "zeros are set in neighbouring elements only");
+    return leat_cl_fill(d, to, n, size, NULL);
+}
+
 leat_status leat_cl_fill(leat_opencl *d, void *to, int64_t n, size_t size, const void *value)
 {
     const uint64_t zero[2] = {0};

@@ -64,7 +64,14 @@ KERNEL dense(LIST(VARS, v) LIST(SCALARS, h) TENSOR(g), int n)
 KERNEL sparse(LIST(VARS, v) LIST(SCALARS, h) TENSOR(g), TENSOR(indices), int n, int rows, int row)
 {
     READ_SCALARS;
-    EACH_ROW(c, row)
+#ifdef LEAT_ON_CPU
+    for (int i = 0; i < n; i++) {
+        const long to = OF(const INDEX, indices)[i];
+        if (to >= 0 && to < rows)
+            EACH(c, row) UPDATE(to * row + c, (long)i * row + c)
+    }
+#else
+    EACH(c, row)
     {
         for (int i = 0; i < n; i++) {
             const long to = OF(const INDEX, indices)[i];
@@ -72,4 +79,5 @@ KERNEL sparse(LIST(VARS, v) LIST(SCALARS, h) TENSOR(g), TENSOR(indices), int n, 
                 UPDATE(to * row + c, (long)i * row + c)
         }
     }
+#endif
 }

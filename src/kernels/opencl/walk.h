@@ -3,6 +3,7 @@
 #ifndef LEAT_OPENCL_WALK_H
 #define LEAT_OPENCL_WALK_H
 
+#include "kernels/cpu/move.h"
 #include "kernels/opencl/opencl.h"
 
 enum { LEAT_CL_RANK = 8 };
@@ -26,6 +27,9 @@ void leat_cl_strides(const leat_shape *s, int64_t *stride);
  * is done. */
 leat_status leat_cl_move(leat_opencl *d, const leat_cl_walk *w, size_t size, void *to,
                          const void *from) LEAT_MUST_CHECK;
+/* The kind's function: the same for the views of kernels/cpu/move.h. */
+leat_status leat_cl_move_views(leat_device *device, const leat_move *m, size_t size, void *to,
+                               const void *from) LEAT_MUST_CHECK;
 /* Sets n elements of `size` bytes to the bytes of *value; NULL: to zero. */
 leat_status leat_cl_fill(leat_opencl *d, void *to, int64_t n, size_t size,
                          const void *value) LEAT_MUST_CHECK;
