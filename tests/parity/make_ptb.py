@@ -1,0 +1,58 @@
+"""Exports a small net of the PTB tutorial from TensorFlow 1.15, with its seeds, and the losses of 100 of its steps.
+
+    python make_ptb.py                          writes ptb.pb and ptb.losses beside this file
+    python make_ptb.py MODEL DIR                the same of MODEL (small, medium), to DIR, for
+                                                LEAT_PTB_PARITY=MODEL:DIR build/tests/ptb_parity_test
+
+The net is built by bench/peers/tensorflow_ptb.py. ptb_parity_test.c runs the same GraphDef, and the net of models/ with
+the same initial values, on the same words, which both sides compute by the same formula.
+"""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../../bench/peers"))
+import tensorflow_ptb as ptb
+import numpy as np
+
+tf = ptb.tf
+STEPS = 100
+REDUCED = ptb.Config(units=16, layers=2, steps=4, scale=0.1, norm=5, keep=1.0, batch=5, vocabulary=60)
+
+
+def batch(step, c):
+    """Words i of a batch (batch, steps + 1): frequent ones have small ids."""
+    i = np.arange(c.batch * (c.steps + 1), dtype=np.uint64) + np.uint64(step * c.batch * (c.steps + 1))
+    high = ((i * np.uint64(2654435761)) % np.uint64(1 << 32)) >> np.uint64(16)
+    words = ((high * high * np.uint64(c.vocabulary)) >> np.uint64(32)).astype(np.int32).reshape(c.batch, c.steps + 1)
+    return words[:, :-1], words[:, 1:]
+
+
+def export(c, folder):
+    tf.set_random_seed(7)
+    m = ptb.build(c, "basic")
+    first = ptb.flat(m.first)
+    for i, t in enumerate(first):
+        tf.identity(t, name="first_%d" % i)
+    for i, t in enumerate(ptb.flat(m.last)):
+        tf.identity(t, name="last_%d" % i)
+    tf.identity(m.loss, name="loss")
+    with tf.control_dependencies([m.train]):
+        tf.no_op(name="train")
+    init = tf.variables_initializer(tf.global_variables(), name="init_all")
+    with open(os.path.join(folder, "ptb.pb"), "wb") as f:
+        f.write(tf.get_default_graph().as_graph_def().SerializeToString(deterministic=True))
+    with ptb.session() as s, open(os.path.join(folder, "ptb.losses"), "w") as f:
+        s.run(init)
+        state = s.run(first)
+        for step in range(STEPS):
+            x, y = batch(step, c)
+            out = s.run([m.loss, m.train] + ptb.flat(m.last), dict(zip([m.x, m.y] + first, [x, y] + state)))
+            f.write("%.9g\n" % out[0])
+            state = out[2:]
+
+
+if len(sys.argv) == 3:
+    export(ptb.CONFIGS[sys.argv[1]]._replace(keep=1.0), sys.argv[2])
+else:
+    export(REDUCED, HERE)
