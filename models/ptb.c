@@ -15,33 +15,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common_flags.h"
-#include "common_lm.h"
 #include "common_progress.h"
+#include "common_ptb.h"
 #include "common_task.h"
 #include "common_towers.h"
 
-/* ---- Configurations and flags ---- */
-
-typedef struct config {
-    const char *name;
-    double init_scale, learning_rate, max_grad_norm, lr_decay;
-    int64_t max_epoch, max_max_epoch; /* epochs before the learning rate decays; epochs in all */
-    lm_config lm;
-} config;
-
-#define NET(hidden, layers, steps, keep)                                                           \
-    {                                                                                              \
-        .hidden_size = (hidden), .num_layers = (layers), .num_steps = (steps),                     \
-        .keep_prob = (keep), .batch_size = 20, .rnn_mode = "block"                                 \
-    }
-static const config configs[] = {
-    {"small", 0.1, 1, 5, 0.5, 4, 13, NET(200, 2, 20, 1)},
-    {"medium", 0.05, 1, 5, 0.8, 6, 39, NET(650, 2, 35, 0.5)},
-    {"large", 0.04, 1, 10, 1 / 1.15, 14, 55, NET(1500, 2, 35, 0.35)},
-    {"test", 0.1, 1, 1, 0.5, 1, 1, NET(2, 1, 2, 1)},
-};
+/* ---- Flags ---- */
 
 static task_flags who = TASK_FLAGS_DEFAULT;
 static towers_flags devices_wanted = {.num_devices = 1};
@@ -81,12 +63,10 @@ static const flag flags[] = {
 };
 
 typedef struct program {
-    config c;
+    ptb_config c;
+    ptb_graph b;
     task *t; /* NULL: there is no cluster */
     leat_ptb *data;
-    leat_graph *g;
-    lm_model train[TOWERS_MOST], valid, test;
-    leat_out cost, lr, new_lr, lr_update, train_op, step, summary, checks;
     leat_supervisor *sv;
     leat_session *session;
 } program;
@@ -106,128 +86,24 @@ static bool is_stopped(const program *p)
     return p->t && leat_is_cancelled(p->t->stop);
 }
 
-/* ---- The graph ---- */
-
-static const char *beside_home(void *tower, const leat_node *n)
-{
-    const char *op = leat_node_op(n);
-    return strncmp(op, "Variable", 8) == 0 || strcmp(op, "VarHandleOp") == 0 ? devices.home : tower;
-}
-
-#define IN_MODEL(p, reuse_)                                                                        \
-    leat_with_variable_scope(                                                                      \
-        (p)->g, "Model", .reuse = (reuse_),                                                        \
-        .initializer = leat_random_uniform_initializer(-(p)->c.init_scale, (p)->c.init_scale))
-
-static void build_tower(program *p, int i, leat_optimizer *opt, leat_var_grad **grads_out, int *n)
-{
-    IN_MODEL(p, i ? LEAT_REUSE : LEAT_REUSE_INHERIT)
-    {
-        lm_build(p->g, &p->c.lm, true, &p->train[i]);
-        *grads_out = leat_compute_gradients(opt, p->train[i].cost, n);
-    }
-}
-
-/* Clips and applies gradients, unless the loss or one of them is not finite. */
-static void apply(program *p, leat_optimizer *opt, leat_var_grad *grads, int n)
-{
-    leat_grad_value *values = malloc(sizeof(*values) * (size_t)n);
-    for (int i = 0; i < n; i++)
-        values[i] = grads[i].grad;
-    leat_out norm = leat_clip_by_global_norm(values, n, p->c.max_grad_norm);
-    for (int i = 0; i < n; i++)
-        grads[i].grad = values[i];
-    free(values);
-    leat_out finite = leat_group(p->g, leat_check_numerics(p->cost, "cost"),
-                                 leat_check_numerics(norm, "global norm of the gradients"));
-    leat_with_control(p->g, finite) p->train_op =
-        leat_apply_gradients(opt, grads, n, .global_step = p->step);
-}
-
-/* What lm_name_op runs: checks of all that losses and gradients need. */
-static void build_checks(program *p, leat_var_grad *const *grads, int n)
-{
-    leat_out *all = malloc(sizeof(*all) * (size_t)(devices.n * (n + 1)));
-    int count = 0;
-    for (int i = 0; i < devices.n; i++) {
-        all[count++] = p->train[i].cost;
-        for (int k = 0; k < n; k++)
-            all[count++] = grads[i][k].grad.value;
-    }
-    p->checks = leat_add_check_numerics(all, count);
-    free(all);
-}
-
-static void build_training(program *p)
-{
-    leat_var_grad *towers[TOWERS_MOST] = {0};
-    leat_out costs[TOWERS_MOST];
-    static const char *const collections[] = {LEAT_GLOBAL_VARIABLES, LEAT_GLOBAL_STEP, NULL};
-    int n = 0;
-    IN_MODEL(p, LEAT_REUSE_INHERIT)
-    {
-        p->lr = leat_variable(p->g, "Variable", leat_scalar(p->g, LEAT_FLOAT, 0),
-                              .not_trainable = true);
-        p->step = leat_get_variable(p->g, "global_step", leat_shape(), .dtype = LEAT_INT64,
-                                    .initializer = leat_zeros_initializer(), .not_trainable = true,
-                                    .collections = collections);
-    }
-    leat_optimizer *opt = leat_gradient_descent(.learning_rate_tensor = p->lr);
-    for (int i = 0; i < devices.n; i++) {
-        if (p->t)
-            build_tower(p, i, opt, &towers[i], &n);
-        else
-            leat_with_device_fn(p->g, beside_home, devices.name[i])
-                build_tower(p, i, opt, &towers[i], &n);
-        costs[i] = p->train[i].cost;
-    }
-    p->cost = devices.n == 1 ? costs[0]
-                             : leat_div(leat_add_n(costs, devices.n),
-                                        leat_scalar(p->g, LEAT_FLOAT, devices.n));
-    leat_var_grad *grads =
-        devices.n == 1 ? towers[0] : leat_average_gradients(towers, devices.n, n);
-    build_checks(p, towers, n);
-    apply(p, opt, grads, n);
-    p->new_lr = leat_placeholder(p->g, LEAT_FLOAT, leat_shape(), leat_name("new_learning_rate"));
-    p->lr_update = leat_variable_assign(p->lr, p->new_lr);
-    const leat_out summaries[] = {leat_scalar_summary("Training_Loss", p->cost),
-                                  leat_scalar_summary("Learning_Rate", p->lr)};
-    p->summary = leat_merge_summaries(p->g, summaries, 2);
-    for (int i = 0; i < devices.n; i++)
-        free(towers[i]);
-    if (devices.n > 1)
-        free(grads);
-    leat_optimizer_free(opt);
-}
-
-static void build_all(program *p)
-{
-    lm_config one = p->c.lm;
-    one.batch_size = one.num_steps = 1;
-    leat_with_name(p->g, "Train") build_training(p);
-    if (!is_chief(p))
-        return;
-    leat_with_name(p->g, "Valid") IN_MODEL(p, LEAT_REUSE)
-        lm_build(p->g, &p->c.lm, false, &p->valid);
-    leat_with_name(p->g, "Test") IN_MODEL(p, LEAT_REUSE) lm_build(p->g, &one, false, &p->test);
-}
-
 static void build(program *p)
 {
-    p->g = leat_graph_new();
+    const task *t = p->t;
+    p->b.g = leat_graph_new();
     if (seed)
-        leat_graph_set_seed(p->g, seed);
-    if (!p->t) {
+        leat_graph_set_seed(p->b.g, seed);
+    if (!t) {
         p->c.lm.home = devices.home;
-        leat_with_device(p->g, devices.home) build_all(p);
+        ptb_build(&p->b, &p->c, &devices, true);
         return;
     }
     char device[256];
-    snprintf(device, sizeof(device), "/job:%s/task:%d%s", p->t->job, p->t->index, devices.name[0]);
-    p->c.lm.slices = leat_cluster_tasks(p->t->cluster, "ps");
-    leat_with_device_setter(
-        p->g, leat_replica_device_setter(p->t->cluster, p->t->index, .worker_device = device,
-                                         .ps_device = "/job:ps/cpu:0")) build_all(p);
+    snprintf(device, sizeof(device), "/job:%s/task:%d%s", t->job, t->index, devices.name[0]);
+    p->c.lm.slices = leat_cluster_tasks(t->cluster, "ps");
+    leat_with_device_setter(p->b.g, leat_replica_device_setter(t->cluster, t->index,
+                                                               .worker_device = device,
+                                                               .ps_device = "/job:ps/cpu:0"))
+        ptb_build(&p->b, &p->c, NULL, is_chief(p));
 }
 
 /* ---- An epoch: a text in order, by batches, each of which goes on where the last one ended ----
@@ -292,13 +168,13 @@ static leat_status run_step(epoch *e, leat_tensor *const *rows, leat_tensor **co
     }
     fetches[n_fetches++] = (leat_fetch){e->cost, cost};
     if (summary)
-        fetches[n_fetches++] = (leat_fetch){e->p->summary, summary};
+        fetches[n_fetches++] = (leat_fetch){e->p->b.summary, summary};
     const leat_feeds fed = {feeds, n_feeds};
     leat_status s = run_again(e->p, fed, (leat_fetches){fetches, n_fetches},
                               (leat_targets){&e->train_op, e->train_op.node ? 1 : 0});
     if (!lm_diverged(s))
         return s;
-    return lm_name_op(e->p->session, fed, e->p->checks, s);
+    return lm_name_op(e->p->session, fed, e->p->b.checks, s);
 }
 
 static leat_status count(epoch *e, int64_t i, const leat_tensor *cost, const leat_tensor *summary)
@@ -390,30 +266,36 @@ static leat_status measure(program *p, lm_model *m, leat_ptb_set set, double *pe
     return run_epoch(&e, perplexity_out);
 }
 
+/* The chief sets the learning rate of epoch i; all workers print the one that there is. */
 static leat_status assign_lr(program *p, int64_t i)
 {
     const int64_t decays = i + 1 > p->c.max_epoch ? i + 1 - p->c.max_epoch : 0;
-    leat_tensor *value =
-        leat_scalar_float((float)(p->c.learning_rate * pow(p->c.lr_decay, (double)decays)));
-    leat_status s = is_chief(p) ? run_again(p, LEAT_FEED({p->new_lr, value}), LEAT_NO_FETCH,
-                                            LEAT_TARGET(p->lr_update))
+    const double rate = p->c.learning_rate * pow(p->c.lr_decay, (double)decays);
+    leat_tensor *value = leat_scalar_float((float)rate);
+    leat_status s = is_chief(p) ? run_again(p, LEAT_FEED({p->b.new_lr, value}), LEAT_NO_FETCH,
+                                            LEAT_TARGET(p->b.lr_update))
                                 : NULL;
+    leat_tensor_unref(value);
+    if (!s)
+        s = run_again(p, LEAT_NO_FEED, LEAT_FETCH({p->b.lr, &value}), LEAT_NO_TARGET);
+    if (s)
+        return s;
     printf("Epoch: %lld Learning rate: %.3f\n", (long long)i + 1, leat_tensor_at(value, 0));
     leat_tensor_unref(value);
-    return s;
+    return NULL;
 }
 
 static leat_status train_epoch(program *p, int64_t i, int64_t size, int64_t from)
 {
     double perplexity;
     epoch e = {.p = p,
-               .models = p->train,
+               .models = p->b.train,
                .n_models = devices.n,
                .set = LEAT_PTB_TRAIN,
                .parts = devices.n * workers(p),
                .first = p->t ? devices.n * p->t->index : 0,
-               .cost = p->cost,
-               .train_op = p->train_op,
+               .cost = p->b.cost,
+               .train_op = p->b.train_op,
                .size = size,
                .from = from};
     LEAT_TRY(assign_lr(p, i));
@@ -423,7 +305,7 @@ static leat_status train_epoch(program *p, int64_t i, int64_t size, int64_t from
     printf("Epoch: %lld Train Perplexity: %.3f\n", (long long)i + 1, perplexity);
     if (!is_chief(p))
         return NULL;
-    LEAT_TRY(measure(p, &p->valid, LEAT_PTB_VALID, &perplexity));
+    LEAT_TRY(measure(p, &p->b.valid, LEAT_PTB_VALID, &perplexity));
     if (!is_stopped(p))
         printf("Epoch: %lld Valid Perplexity: %.3f\n", (long long)i + 1, perplexity);
     return save_path ? leat_supervisor_save(p->sv, NULL) : NULL;
@@ -443,7 +325,7 @@ static leat_status train(program *p)
         LEAT_TRY(train_epoch(p, i, size, i == mine / size ? mine % size : 0));
     if (!is_chief(p) || is_stopped(p))
         return NULL;
-    LEAT_TRY(measure(p, &p->test, LEAT_PTB_TEST, &perplexity));
+    LEAT_TRY(measure(p, &p->b.test, LEAT_PTB_TEST, &perplexity));
     if (is_stopped(p))
         return NULL;
     printf("Test Perplexity: %.3f\n", perplexity);
@@ -479,8 +361,8 @@ static leat_status train_by_supervisor(program *p)
     }
     LEAT_TRY(check_texts(p));
     build(p);
-    LEAT_TRY(leat_graph_status(p->g));
-    LEAT_TRY(leat_supervisor_open(p->g, &p->sv, .is_chief = is_chief(p),
+    LEAT_TRY(leat_graph_status(p->b.g));
+    LEAT_TRY(leat_supervisor_open(p->b.g, &p->sv, .is_chief = is_chief(p),
                                   .logdir = is_chief(p) ? save_path : NULL,
                                   .save_model_secs = save_secs, .save_summaries_secs = 0,
                                   .config = &options, .stop = p->t ? p->t->stop : NULL));
@@ -529,13 +411,13 @@ static leat_status draw_from_checkpoint(program *p)
     LEAT_REQUIRE(save_path, INVALID_ARGUMENT, "--sample wants --save_path");
     char *newest = leat_latest_checkpoint(save_path);
     LEAT_REQUIRE(newest, NOT_FOUND, "%s has no checkpoint", save_path);
-    p->g = leat_graph_new();
-    leat_graph_set_seed(p->g, seed);
-    IN_MODEL(p, LEAT_REUSE_INHERIT) lm_sampler_build(p->g, &p->c.lm, &d);
-    leat_saver *saver = leat_saver_new(p->g);
-    leat_status s = leat_graph_status(p->g);
+    p->b.g = leat_graph_new();
+    leat_graph_set_seed(p->b.g, seed);
+    PTB_MODEL(p->b.g, &p->c, LEAT_REUSE_INHERIT) lm_sampler_build(p->b.g, &p->c.lm, &d);
+    leat_saver *saver = leat_saver_new(p->b.g);
+    leat_status s = leat_graph_status(p->b.g);
     if (!s)
-        s = leat_session_open(p->g, &p->session);
+        s = leat_session_open(p->b.g, &p->session);
     if (!s)
         s = leat_saver_restore(saver, p->session, newest);
     if (!s)
@@ -550,15 +432,9 @@ static leat_status draw_from_checkpoint(program *p)
 
 /* ---- The program ---- */
 
-static leat_status choose_config(config *c)
+static leat_status choose_config(ptb_config *c)
 {
-    const int n = (int)(sizeof(configs) / sizeof(*configs));
-    int i = 0;
-    while (i < n && strcmp(configs[i].name, model_name) != 0)
-        i++;
-    LEAT_REQUIRE(i < n, INVALID_ARGUMENT, "--model is small, medium, large or test, not %s",
-                 model_name);
-    *c = configs[i];
+    LEAT_TRY(ptb_config_find(model_name, c));
     c->learning_rate = learning_rate >= 0 ? learning_rate : c->learning_rate;
     c->max_max_epoch = epochs >= 0 ? epochs : c->max_max_epoch;
     c->lm.batch_size = batch_size ? batch_size : c->lm.batch_size;
@@ -588,8 +464,26 @@ static leat_status work(program *p)
     leat_status s = sample ? draw_from_checkpoint(p) : train_by_supervisor(p);
     s = leat_status_first(unless_asked_to_end(p, s), leat_supervisor_close(p->sv));
     leat_ptb_close(p->data);
-    leat_graph_free(p->g);
+    leat_graph_free(p->b.g);
     return s;
+}
+
+/* Other texts than those that the user names are not taken. */
+static leat_status check_data_path(void)
+{
+    static const char *const names[] = {"train", "valid", "test"};
+    LEAT_REQUIRE(data_path, INVALID_ARGUMENT, "Must set --data_path to PTB data directory");
+    for (int i = 0; i < 3; i++) {
+        static const char *const endings[] = {"", ".gz", ".xz"};
+        bool there = false;
+        for (int k = 0; k < 3 && !there; k++) {
+            char path[4096];
+            snprintf(path, sizeof(path), "%s/ptb.%s.txt%s", data_path, names[i], endings[k]);
+            there = access(path, F_OK) == 0;
+        }
+        LEAT_REQUIRE(there, NOT_FOUND, "--data_path: %s has no ptb.%s.txt", data_path, names[i]);
+    }
+    return NULL;
 }
 
 static leat_status run_task(program *p)
@@ -600,7 +494,7 @@ static leat_status run_task(program *p)
 
 static leat_status prepare(program *p, task *t)
 {
-    LEAT_REQUIRE(data_path, INVALID_ARGUMENT, "Must set --data_path to PTB data directory");
+    LEAT_TRY(check_data_path());
     LEAT_TRY(choose_config(&p->c));
     LEAT_TRY(towers_choose(&devices_wanted, &devices));
     bool clustered;

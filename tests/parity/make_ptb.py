@@ -1,12 +1,15 @@
 """Exports a small net of the PTB tutorial from TensorFlow 1.15, with its seeds, and the losses of 100 of its steps.
 
     python make_ptb.py                          writes ptb.pb and ptb.losses beside this file
-    python make_ptb.py MODEL DIR                the same of MODEL (small, medium), to DIR, for
+    python make_ptb.py MODEL DIR TEXT           the same of MODEL (small, medium), to DIR, with the batches that the
+                                                tutorial makes of the file TEXT (ptb.train.txt.gz), for
                                                 LEAT_PTB_PARITY=MODEL:DIR build/tests/ptb_parity_test
 
 The net is built by bench/peers/tensorflow_ptb.py. ptb_parity_test.c runs the same GraphDef, and the net of models/ with
 the same initial values, on the same words, which both sides compute by the same formula.
 """
+import collections
+import gzip
 import os
 import sys
 
@@ -28,7 +31,18 @@ def batch(step, c):
     return words[:, :-1], words[:, 1:]
 
 
-def export(c, folder):
+def text_batches(path, c):
+    """The first batches of a text, (STEPS, batch, steps + 1)."""
+    with gzip.open(path, "rt") if path.endswith(".gz") else open(path) as f:
+        words = f.read().replace("\n", "<eos>").split()
+    order = sorted(collections.Counter(words).items(), key=lambda x: (-x[1], x[0]))
+    ids = {word: i for i, (word, _) in enumerate(order)}
+    data = np.array([ids[w] for w in words], np.int32)
+    data = data[:len(data) // c.batch * c.batch].reshape(c.batch, -1)
+    return np.stack([data[:, i * c.steps:(i + 1) * c.steps + 1] for i in range(STEPS)])
+
+
+def export(c, folder, words=None):
     tf.set_random_seed(7)
     m = ptb.build(c, "basic")
     first = ptb.flat(m.first)
@@ -46,13 +60,16 @@ def export(c, folder):
         s.run(init)
         state = s.run(first)
         for step in range(STEPS):
-            x, y = batch(step, c)
+            x, y = batch(step, c) if words is None else (words[step, :, :-1], words[step, :, 1:])
             out = s.run([m.loss, m.train] + ptb.flat(m.last), dict(zip([m.x, m.y] + first, [x, y] + state)))
             f.write("%.9g\n" % out[0])
             state = out[2:]
 
 
-if len(sys.argv) == 3:
-    export(ptb.CONFIGS[sys.argv[1]]._replace(keep=1.0), sys.argv[2])
+if len(sys.argv) == 4:
+    config = ptb.CONFIGS[sys.argv[1]]._replace(keep=1.0)
+    text = text_batches(sys.argv[3], config)
+    text.tofile(os.path.join(sys.argv[2], "ptb.words"))
+    export(config, sys.argv[2], text)
 else:
     export(REDUCED, HERE)

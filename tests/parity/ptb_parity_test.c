@@ -38,8 +38,16 @@ static setting find_setting(void)
     return s;
 }
 
-/* The words of a batch, by the formula of make_ptb.py. */
-static void make_batch(const lm_config *c, int step, leat_tensor **x, leat_tensor **y)
+/* Word i of all batches, by the formula of make_ptb.py. */
+static int32_t word(const lm_config *c, uint64_t i)
+{
+    const uint64_t high = i * 2654435761u % (UINT64_C(1) << 32) >> 16;
+    return (int32_t)(high * high * (uint64_t)c->vocab_size >> 32);
+}
+
+/* The words of batches (batch, steps + 1) come from a file, or from the formula if words is NULL.
+ */
+static void make_batch(const lm_config *c, FILE *words, int step, leat_tensor **x, leat_tensor **y)
 {
     const leat_shape shape = leat_shape(c->batch_size, c->num_steps);
     const uint64_t wide = (uint64_t)c->num_steps + 1, rows = (uint64_t)c->batch_size;
@@ -47,14 +55,16 @@ static void make_batch(const lm_config *c, int step, leat_tensor **x, leat_tenso
     CHECK_OK(leat_tensor_new(LEAT_INT32, shape, y));
     int32_t *to[2] = {leat_tensor_mutable(*x), leat_tensor_mutable(*y)};
     for (uint64_t i = 0; i < rows * wide; i++) {
-        const uint64_t n = i + (uint64_t)step * rows * wide;
-        const uint64_t high = n * 2654435761u % (UINT64_C(1) << 32) >> 16;
-        const int32_t word = (int32_t)(high * high * (uint64_t)c->vocab_size >> 32);
         const uint64_t row = i / wide, column = i % wide;
+        int32_t id = 0;
+        if (words)
+            CHECK(fread(&id, sizeof(id), 1, words) == 1);
+        else
+            id = word(c, i + (uint64_t)step * rows * wide);
         if (column + 1 < wide)
-            to[0][row * (wide - 1) + column] = word;
+            to[0][row * (wide - 1) + column] = id;
         if (column > 0)
-            to[1][row * (wide - 1) + column - 1] = word;
+            to[1][row * (wide - 1) + column - 1] = id;
     }
 }
 
@@ -87,6 +97,8 @@ static void compare(const setting *k, const char *what, leat_session *s, lm_mode
     char path[300];
     snprintf(path, sizeof(path), "%s/ptb.losses", k->dir);
     FILE *losses = fopen(path, "r");
+    snprintf(path, sizeof(path), "%s/ptb.words", k->dir);
+    FILE *words = fopen(path, "rb"); /* not there: the formula gives them */
     double worst = 0;
     CHECK_OK(lm_begin(s, m));
     for (int step = 0; step < STEPS; step++) {
@@ -94,7 +106,7 @@ static void compare(const setting *k, const char *what, leat_session *s, lm_mode
         leat_feed feeds[LM_MOST_FEEDS];
         leat_fetch fetches[LM_MOST_STATES + 1];
         double want = 0;
-        make_batch(&k->c, step, &x, &y);
+        make_batch(&k->c, words, step, &x, &y);
         const int n_feeds = lm_feeds(m, x, y, feeds);
         int n = lm_fetches(m, fetches);
         fetches[n++] = (leat_fetch){m->cost, &value};
@@ -113,6 +125,8 @@ static void compare(const setting *k, const char *what, leat_session *s, lm_mode
     CHECK(worst < 1e-4);
     if (losses)
         fclose(losses);
+    if (words)
+        fclose(words);
 }
 
 /* The nodes of TensorFlow's graph, as those of a model. */
