@@ -3,7 +3,8 @@
  * TensorFlow's losses, to 1e-4: by TensorFlow's own graph, and by the net of models/ with the same
  * initial values, in each of its modes.
  *
- * LEAT_PTB_PARITY=small:DIR has the files that make_ptb.py wrote to DIR for that configuration. */
+ * LEAT_PTB_PARITY=small:0.1:DIR has the files that make_ptb.py wrote to DIR for that configuration
+ * and learning rate. */
 #include "test.h"
 
 #include <leat/leat.h>
@@ -15,6 +16,7 @@ enum { STEPS = 100, STATES = 4, MOST_VARS = 16 };
 typedef struct setting {
     char dir[256];
     lm_config c;
+    double rate;
 } setting;
 
 static setting find_setting(void)
@@ -25,11 +27,12 @@ static setting find_setting(void)
                        .num_layers = 2,
                        .num_steps = 4,
                        .batch_size = 5,
-                       .keep_prob = 1}};
-    const char *other = getenv("LEAT_PTB_PARITY"), *dir = other ? strchr(other, ':') : NULL;
-    if (dir) {
-        const bool medium = strncmp(other, "medium", 6) == 0;
-        snprintf(s.dir, sizeof(s.dir), "%s", dir + 1);
+                       .keep_prob = 1},
+                 .rate = 1};
+    const char *other = getenv("LEAT_PTB_PARITY");
+    char name[16];
+    if (other && sscanf(other, "%15[a-z]:%lf:%255s", name, &s.rate, s.dir) == 3) {
+        const bool medium = strcmp(name, "medium") == 0;
         s.c.vocab_size = 10000;
         s.c.hidden_size = medium ? 650 : 200;
         s.c.num_steps = medium ? 35 : 20;
@@ -227,7 +230,7 @@ static void net(const char *mode)
     k.c.rnn_mode = mode;
     CHECK_OK(lm_check(&k.c));
     leat_with_variable_scope(g, "Model") lm_build(g, &k.c, true, &m);
-    leat_optimizer *opt = leat_gradient_descent(.learning_rate = 1);
+    leat_optimizer *opt = leat_gradient_descent(.learning_rate = k.rate);
     leat_var_grad *grads = leat_compute_gradients(opt, m.cost, &n);
     for (int i = 0; i < n; i++)
         clipped[i] = grads[i].grad;
