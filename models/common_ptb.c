@@ -9,7 +9,7 @@
 #define NET(hidden, layers, steps, keep)                                                           \
     {                                                                                              \
         .hidden_size = (hidden), .num_layers = (layers), .num_steps = (steps),                     \
-        .keep_prob = (keep), .batch_size = 20, .rnn_mode = "block"                                 \
+        .keep_prob = (keep), .batch_size = 20, .rnn_mode = "fused"                                 \
     }
 static const ptb_config configs[] = {
     {"small", 0.1, 1, 5, 0.5, 4, 13, NET(200, 2, 20, 1)},
