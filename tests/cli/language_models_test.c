@@ -168,6 +168,28 @@ static void cluster(void)
     end();
 }
 
+/* The chief saves in the middle of an epoch when it is told to end. */
+static void told_to_end(void)
+{
+    if (!LEAT_CLUSTER)
+        SKIP("built without clusters");
+    begin();
+    write_texts();
+    write_lines("ptb.train.txt", 1200);
+    command c = command_start("cd %s && exec " LEAT_BINARY_DIR "/leat launch --ps 2 --workers 2 -- "
+                              "" LEAT_BINARY_DIR "/models/ptb --data_path . --model test "
+                              "--batch_size 1 --num_steps 1 --save_path log --save_secs 0",
+                              dir);
+    CHECK(command_read(c, "[worker/0] 0.0"));
+    kill(c.pid, SIGINT);
+    command_end(c);
+    saw("[worker/0] ptb: Terminated: ending");
+    CHECK(!strstr(output, "Valid Perplexity"));
+    run(0, "going on from step ", PTB "--save_path log --max_max_epoch 0");
+    CHECK(number_after("going on from step ") > 0);
+    end();
+}
+
 static void bad_words(void)
 {
     begin();
@@ -254,6 +276,6 @@ static void bad_characters(void)
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"words", words}, {"goes_on", goes_on}, {"towers", towers},
-               {"cluster", cluster}, {"bad_words", bad_words}, {"characters", characters},
-               {"bad_characters", bad_characters});
+               {"cluster", cluster}, {"told_to_end", told_to_end}, {"bad_words", bad_words},
+               {"characters", characters}, {"bad_characters", bad_characters});
 }
