@@ -6,6 +6,7 @@
 #include <leat/control.h>
 #include <leat/coordinator.h>
 #include <leat/data.h>
+#include <leat/embedding.h>
 #include <leat/function.h>
 #include <leat/graph.h>
 #include <leat/image.h>
