@@ -22,6 +22,7 @@
 #include <leat/rnn.h>
 #include <leat/saved_model.h>
 #include <leat/saver.h>
+#include <leat/sequence.h>
 #include <leat/session.h>
 #include <leat/status.h>
 #include <leat/summary.h>
