@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "kernels/cpu/candidate.h"
-#include "kernels/cpu/level_rows.h"
 #include "kernels/cpu/random.h"
 #include "runtime/variable_lock.h"
 
@@ -113,7 +112,7 @@ static leat_status train(leat_kernel *k, const leat_locked *l)
         for (int64_t j = 0; j < samples; j++) {
             const int64_t other = leat_fixed_draw(state->words, &random);
             if (leat_look_over(&look, 2 * v.size + 16))
-                return leat_error(CANCELLED, "the step was cancelled while it trained words");
+                return leat_kernel_check(k);
             if (other != label)
                 learn(&v, example, other, false);
         }

@@ -288,7 +288,7 @@ static leat_status more_pairs(leat_kernel *k, skipgram *s)
     leat_look look = leat_look_begin(k);
     for (int i = 0; i < AHEAD; i++)
         if (!next_pair(s, &look, &s->examples[i], &s->labels[i]))
-            return leat_error(CANCELLED, "the step was cancelled while words were chosen");
+            return leat_kernel_check(k);
     s->used = 0;
     return NULL;
 }
@@ -335,8 +335,10 @@ static leat_status give(leat_kernel *k, skipgram *s)
     LEAT_TRY(leat_kernel_out(k, 4, &scalar, &words));
     LEAT_TRY(leat_kernel_out(k, 5, &batch, &examples));
     LEAT_TRY(leat_kernel_out(k, 6, &batch, &labels));
-    if (!s->text.word)
+    if (!s->text.word) {
         LEAT_TRY(read_text(leat_kernel_node(k), &s->text));
+        s->at = s->text.n; /* the first sentence begins the first epoch */
+    }
     if (s->used == AHEAD) /* in the first run, and after one that was cancelled */
         LEAT_TRY(more_pairs(k, s));
     for (int64_t i = 0; i < batch.dim[0]; i++) {
