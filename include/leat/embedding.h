@@ -6,8 +6,8 @@
  *     leat_out loss = leat_reduce_mean(leat_nce_loss(&w, 1, &b, 1, labels, inputs, 64, 50000));
  *
  * A table may have n parts, such as those that leat_variable_parts gives: leat_embedding_lookup
- * (nn.h) says which row is where. The functions here build nodes; a mistake is recorded in the graph
- * (leat_graph_status).
+ * (nn.h) says which row is where. The functions here build nodes; a mistake is recorded in the
+ * graph (leat_graph_status).
  */
 #ifndef LEAT_EMBEDDING_H
 #define LEAT_EMBEDDING_H
@@ -58,27 +58,28 @@ LEAT_API leat_out leat_safe_embedding_lookup_sparse_at(leat_loc at, const leat_o
 typedef enum leat_sampler {
     LEAT_SAMPLE_LOG_UNIFORM, /* of class c: (log(c + 2) - log(c + 1)) / log(classes + 1) */
     LEAT_SAMPLE_UNIFORM,
-    LEAT_SAMPLE_LEARNED, /* 1 + how often the class was a true one so far */
+    LEAT_SAMPLE_LEARNED,               /* 1 + how often the class was a true one so far */
     LEAT_SAMPLE_THREAD_UNSAFE_LEARNED, /* the same; TensorFlow's name for a faster one */
     LEAT_SAMPLE_FIXED,                 /* by the weights that the options give */
     LEAT_SAMPLE_ALL,                   /* no draw: every class once; n_sampled is their number */
 } leat_sampler;
 typedef struct leat_candidates {
-    leat_out sampled;                          /* (n_sampled) int64 */
-    leat_out true_expected, sampled_expected;  /* how often each true, each sampled class is
-                                                * expected among the samples; float */
+    leat_out sampled; /* (n_sampled), int64 */
+    /* How often each true class (batch, num_true), and each sampled class (n_sampled), is expected
+     * among the samples; float. */
+    leat_out true_expected, sampled_expected;
 } leat_candidates;
 typedef struct leat_sampler_options {
-    leat_given given;    /* set by the macro */
-    bool repeated;       /* a class may be drawn several times */
-    int64_t seed;        /* as in leat_random_options */
+    leat_given given; /* set by the macro */
+    bool repeated;    /* a class may be drawn several times */
+    int64_t seed;     /* as in leat_random_options */
     /* LEAT_SAMPLE_FIXED: one of these two is required. Of each line of the file the number behind
      * the last comma is the weight of a class. */
     const char *vocab_file;
     const double *unigrams;
     int n_unigrams;
-    double distortion;        /* weights are taken to this power; default 1 */
-    int64_t num_reserved_ids; /* classes before those of the weights, which are never drawn */
+    double distortion;         /* weights are taken to this power; default 1 */
+    int64_t num_reserved_ids;  /* classes before those of the weights, which are never drawn */
     int64_t num_shards, shard; /* draw from every num_shards-th class only; default 1, 0 */
     const char *name;
 } leat_sampler_options;
@@ -88,7 +89,8 @@ typedef struct leat_sampler_options {
                               LEAT_GIVEN_OPTIONS(leat_sampler_options, __VA_ARGS__))
 LEAT_API leat_candidates leat_candidate_sampler_at(leat_loc at, leat_sampler kind,
                                                    leat_out true_classes, int64_t n_sampled,
-                                                   int64_t n_classes, const leat_sampler_options *o);
+                                                   int64_t n_classes,
+                                                   const leat_sampler_options *o);
 
 /* ---- Losses over samples of classes ---- */
 typedef struct leat_sampled_loss_options {
@@ -102,9 +104,9 @@ typedef struct leat_sampled_loss_options {
     int64_t seed; /* of the default sampler */
     const char *name;
 } leat_sampled_loss_options;
-/* The loss of each example, (batch). weights are (n_classes, dim), biases (n_classes), both in parts;
- * labels are the true classes (batch, num_true), inputs is (batch, dim). For training only: to
- * evaluate, compute the loss of all classes. */
+/* The loss of each example, (batch). weights are (n_classes, dim), biases (n_classes), both in
+ * parts; labels are the true classes (batch, num_true), inputs is (batch, dim). For training only:
+ * to evaluate, compute the loss of all classes. */
 #define leat_sampled_softmax_loss(weights, n_weights, biases, n_biases, labels, inputs, n_sampled, \
                                   n_classes, ...)                                                  \
     leat_sampled_softmax_loss_at(LEAT_AT, weights, n_weights, biases, n_biases, labels, inputs,    \

@@ -30,10 +30,10 @@ typedef struct leat_sequence_loss_options {
 LEAT_API leat_out leat_sequence_loss_at(leat_loc at, leat_out logits, leat_out targets,
                                         leat_out weights, const leat_sequence_loss_options *o);
 
-/* ---- Connectionist temporal classification. inputs are logits (time, batch, classes), of which the
- * last class is the blank; sequence_length is (batch), int32. ---- */
+/* ---- Connectionist temporal classification. inputs are logits (time, batch, classes), of which
+ * the last class is the blank; sequence_length is (batch), int32. ---- */
 typedef struct leat_ctc_loss_options {
-    leat_given given; /* set by the macro */
+    leat_given given;                  /* set by the macro */
     bool preprocess_collapse_repeated; /* labels that repeat the one before are left out */
     bool ctc_merge_repeated;           /* default true */
     /* Sequences whose labels do not fit into their steps have a loss of 0; default: they are an

@@ -56,35 +56,40 @@ static leat_out look_up(leat_graph *g, const leat_out *params, int n, leat_spars
     return combine_weighted(rows, as_columns(g, w, rows), example, o->combiner);
 }
 
-/* The first mistake of the arguments; *g_out is the graph. False: there is none to report it in. */
-static bool usable(leat_loc at, const leat_out *params, int n, leat_sparse_value ids,
-                   const leat_sparse_embedding_options *o, leat_graph **g_out)
+static leat_status check(leat_sparse_value ids, const leat_sparse_embedding_options *o)
 {
-    const leat_out given[] = {ids.indices, ids.values, ids.dense_shape};
-    if (n < 1 || !params[0].node || !leat_out_ok(params[0]))
-        return false;
-    leat_graph *g = *g_out = leat_graph_of(params[0]);
-    for (int i = 0; i < 3; i++)
-        if (!given[i].node)
-            leat_graph_fail(g, at,
-                            leat_error(INVALID_ARGUMENT, "sparse ids need indices, values and a "
-                                                         "dense_shape"));
-    if ((unsigned)o->combiner > LEAT_COMBINE_SQRTN)
-        leat_graph_fail(
-            g, at,
-            leat_error(INVALID_ARGUMENT, "combiner %d is none of leat_combiner", (int)o->combiner));
-    return !g->status;
+    LEAT_REQUIRE(ids.indices.node && ids.values.node && ids.dense_shape.node, INVALID_ARGUMENT,
+                 "sparse ids need indices, values and a dense_shape");
+    LEAT_REQUIRE(!o->weights || o->weights->values.node, INVALID_ARGUMENT,
+                 "the weights of sparse ids need values");
+    LEAT_REQUIRE((unsigned)o->combiner <= LEAT_COMBINE_SQRTN, INVALID_ARGUMENT,
+                 "combiner %d is none of leat_combiner", (int)o->combiner);
+    return NULL;
+}
+
+/* The graph of a lookup; NULL if there is a mistake, and what to return then is in *y. */
+static leat_graph *begin(leat_loc at, const leat_out *params, int n, leat_sparse_value ids,
+                         const leat_sparse_embedding_options *o, leat_out *y)
+{
+    *y = n < 1 ? (leat_out){0} : params[0];
+    if (n < 1 || !leat_out_ok(params[0]))
+        return NULL;
+    leat_graph *g = leat_graph_of(params[0]);
+    leat_status s = check(ids, o);
+    if (s)
+        *y = leat_graph_fail(g, at, s);
+    return s ? NULL : g;
 }
 
 leat_out leat_embedding_lookup_sparse_at(leat_loc at, const leat_out *params, int n,
                                          leat_sparse_value ids,
                                          const leat_sparse_embedding_options *o)
 {
-    leat_graph *g = NULL;
-    if (!usable(at, params, n, ids, o, &g))
-        return g ? (leat_out){g->poison, 0} : (leat_out){0};
+    leat_out y;
+    leat_graph *g = begin(at, params, n, ids, o, &y);
+    if (!g)
+        return y;
     leat_loc outer = leat_at_enter(g, at);
-    leat_out y = {0};
     leat_with_name(g, "embedding_lookup_sparse") y = look_up(g, params, n, ids, o->weights, o);
     leat_at_leave(g, outer);
     return y;
@@ -149,11 +154,11 @@ leat_out leat_safe_embedding_lookup_sparse_at(leat_loc at, const leat_out *param
                                               leat_sparse_value ids,
                                               const leat_sparse_embedding_options *o)
 {
-    leat_graph *g = NULL;
-    if (!usable(at, params, n, ids, o, &g))
-        return g ? (leat_out){g->poison, 0} : (leat_out){0};
+    leat_out y;
+    leat_graph *g = begin(at, params, n, ids, o, &y);
+    if (!g)
+        return y;
     leat_loc outer = leat_at_enter(g, at);
-    leat_out y = {0};
     leat_with_name(g, "embedding_lookup") y = look_up_safely(g, params, n, ids, o);
     leat_at_leave(g, outer);
     return y;

@@ -402,6 +402,10 @@ static void mistakes(void)
     mistake(g, "sparse ids need indices, values and a dense_shape");
     g = leat_graph_new();
     w = leat_zeros(g, LEAT_FLOAT, leat_shape(4, 2));
+    leat_safe_embedding_lookup_sparse(&w, 1, some_ids(g), .weights = &(leat_sparse_value){{0}});
+    mistake(g, "the weights of sparse ids need values");
+    g = leat_graph_new();
+    w = leat_zeros(g, LEAT_FLOAT, leat_shape(4, 2));
     leat_embedding_lookup_sparse(&w, 1, some_ids(g), .combiner = (leat_combiner)7);
     mistake(g, "combiner 7 is none of leat_combiner");
     g = leat_graph_new();
@@ -409,6 +413,29 @@ static void mistakes(void)
                              leat_zeros(g, LEAT_FLOAT, leat_shape(0, 2))};
     leat_embedding_lookup(one, 2, leat_ints(g, 0), .in_blocks = true);
     mistake(g, "1 rows cannot be in 2 parts");
+}
+
+/* A tensor that is missing is a mistake, whichever it is. */
+static void missing(void)
+{
+    for (int i = 0; i < 6; i++) {
+        leat_graph *g = leat_graph_new();
+        leat_out given[4] = {leat_zeros(g, LEAT_FLOAT, leat_shape(4, 2)),
+                             leat_zeros(g, LEAT_FLOAT, leat_shape(4)),
+                             leat_zeros(g, LEAT_INT64, leat_shape(3, 1)),
+                             leat_zeros(g, LEAT_FLOAT, leat_shape(3, 2))};
+        leat_candidates c = {given[2], given[2], given[2]};
+        if (i < 4)
+            given[i] = (leat_out){0};
+        else
+            *(i == 4 ? &c.sampled : &c.true_expected) = (leat_out){0};
+        leat_out y = leat_sampled_softmax_loss(&given[0], 1, &given[1], 1, given[2], given[3], 2, 4,
+                                               .candidates = i < 4 ? NULL : &c);
+        leat_status s = leat_graph_status(g);
+        CHECK(s != NULL || !y.node);
+        leat_status_free(s);
+        leat_graph_free(g);
+    }
 }
 
 /* Ids that no row has: the error names node, position and value. */
@@ -490,6 +517,6 @@ int main(int argc, char **argv)
     return RUN(argc, argv, {"lookups", lookups}, {"sparse_lookups", sparse_lookups},
                {"safe_lookups", safe_lookups}, {"safe_cube", safe_cube},
                {"sampled_losses", sampled_losses}, {"loss_options", loss_options},
-               {"updates", updates}, {"mistakes", mistakes}, {"bad_ids", bad_ids},
-               {"one_class", one_class});
+               {"updates", updates}, {"mistakes", mistakes}, {"missing", missing},
+               {"bad_ids", bad_ids}, {"one_class", one_class});
 }

@@ -394,6 +394,7 @@ def parts(f):
         images=b.rand((1, 3, 3, 1), FLOAT), ksizes=[2, 2, 2, 1], strides=[1, 1, 1, 1],
         rates=[1, 1, 1, 1], padding='VALID'), error='Only support ksizes across space.')
     op = 'ExtractVolumePatches'
+    # Where sizes are not known TensorFlow infers a result of four dimensions, although it has five.
     for t in dtypes(op):
         for shape, k, stride in [((2, 4, 5, 6, 2), (2, 3, 2), (1, 2, 3)), ((1, 5, 5, 5, 1), (3, 3, 3), (2, 2, 2)),
                                  ((1, 7, 6, 5, 3), (1, 1, 1), (3, 4, 2)), ((1, 3, 3, 3, 1), (3, 3, 3), (1, 1, 1)),
@@ -407,9 +408,6 @@ def parts(f):
     f.case('bad/batch', op, lambda b: raw.ExtractVolumePatches(
         input=b.rand((1, 3, 3, 3, 1), FLOAT), ksizes=[2, 2, 2, 2, 1], strides=[1, 1, 1, 1, 1],
         padding='VALID'), error='Only support ksizes across space.')
-    f.case('bad/rank', op, lambda b: raw.ExtractVolumePatches(
-        input=b.rand((3, 3, 3, 1), FLOAT, static='nothing'), ksizes=[1, 2, 2, 2, 1],
-        strides=[1, 1, 1, 1, 1], padding='VALID'), error='input must be 5-dimensional[3,3,3,1]')
     op = 'ExtractGlimpse'
     for size in [(3, 3), (2, 5), (8, 9), (1, 1), (0, 2)]:
         for centered in (True, False):
