@@ -476,6 +476,35 @@ static void bad_ids(void)
     }
 }
 
+/* A batch without examples has no losses, and its gradient has no rows but zeros. */
+static void empty_batch(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_session *s;
+    leat_tensor *got[2] = {0};
+    leat_grad_value grad;
+    leat_out w = leat_ones(g, LEAT_FLOAT, leat_shape(4, 2));
+    leat_out b = leat_zeros(g, LEAT_FLOAT, leat_shape(4));
+    leat_out labels = leat_zeros(g, LEAT_INT64, leat_shape(0, 1));
+    leat_out x = leat_zeros(g, LEAT_FLOAT, leat_shape(0, 2));
+    leat_out y[] = {leat_nce_loss(&w, 1, &b, 1, labels, x, 2, 4),
+                    leat_sampled_softmax_loss(&w, 1, &b, 1, labels, x, 2, 4)};
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(leat_gradients(&y[i], 1, &w, 1, &grad));
+        CHECK_OK(leat_session_open(g, &s));
+        CHECK_OK(leat_session_run(s, LEAT_NO_FEED,
+                                  LEAT_FETCH({y[i], &got[0]}, {leat_grad_dense(grad), &got[1]}),
+                                  LEAT_NO_TARGET));
+        CHECK_INT(got[0] ? leat_tensor_count(got[0]) : -1, 0);
+        for (int64_t k = 0; got[1] && k < leat_tensor_count(got[1]); k++)
+            CHECK_NEAR(leat_tensor_at(got[1], k), 0, 0);
+        leat_tensor_unref(got[0]);
+        leat_tensor_unref(got[1]);
+        leat_session_close(s);
+    }
+    leat_graph_free(g);
+}
+
 /* Samplers of one class, which is then sure to be drawn; more samples than classes. */
 static void one_class(void)
 {
@@ -518,5 +547,5 @@ int main(int argc, char **argv)
                {"safe_lookups", safe_lookups}, {"safe_cube", safe_cube},
                {"sampled_losses", sampled_losses}, {"loss_options", loss_options},
                {"updates", updates}, {"mistakes", mistakes}, {"missing", missing},
-               {"bad_ids", bad_ids}, {"one_class", one_class});
+               {"bad_ids", bad_ids}, {"empty_batch", empty_batch}, {"one_class", one_class});
 }

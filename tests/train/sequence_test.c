@@ -263,7 +263,8 @@ static void ctc_refused(void)
     leat_graph_free(g);
 }
 
-/* No sequences at all are no mistake of decoders; of the loss they are, as in TensorFlow. */
+/* No sequences at all are no mistake; CTC's loss alone refuses them, which end TensorFlow's
+ * process. */
 static void empty_batch(void)
 {
     leat_graph *g = leat_graph_new();
@@ -276,6 +277,11 @@ static void empty_batch(void)
     CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({score, &y}), LEAT_NO_TARGET));
     CHECK_INT(y ? leat_tensor_count(y) : -1, 0);
     leat_tensor_unref(y);
+    leat_sparse_value none =
+        sparse(g, LEAT_INT32, 0, (const int64_t[1][2]){{0}}, (int64_t[]){0}, 0, 0);
+    leat_out aligned = leat_ctc_loss(none, x, leat_zeros(g, LEAT_INT32, leat_shape(0)));
+    CHECK_ERROR(leat_session_run(s, LEAT_NO_FEED, LEAT_FETCH({aligned, &y}), LEAT_NO_TARGET),
+                INVALID_ARGUMENT, "batch_size must not be 0");
     leat_out loss = leat_sequence_loss(leat_zeros(g, LEAT_FLOAT, leat_shape(0, 4, 5)),
                                        leat_zeros(g, LEAT_INT32, leat_shape(0, 4)),
                                        leat_zeros(g, LEAT_FLOAT, leat_shape(0, 4)));
