@@ -80,17 +80,22 @@ static leat_out dim_of(leat_out shape, int i)
     return leat_gather(shape, leat_scalar(graph, LEAT_INT32, i), leat_scalar(graph, LEAT_INT32, 0));
 }
 
+/* Attribute `name` of n, for another node. */
+static leat_arg same_ints(const leat_node *n, const char *name)
+{
+    int count;
+    const int64_t *v = leat_node_ints(n, name, &count);
+    return leat_attr_ints(name, v, count);
+}
+
 /* The same windows of another image. */
 static leat_out same_patches(const leat_node *n, leat_out image)
 {
-    int count;
-    const leat_arg ksizes = leat_attr_ints("ksizes", leat_node_ints(n, "ksizes", &count), count);
-    const leat_arg strides = leat_attr_ints("strides", leat_node_ints(n, "strides", &count), count);
+    const leat_arg ksizes = same_ints(n, "ksizes"), strides = same_ints(n, "strides");
     const leat_arg padding = leat_attr_string("padding", leat_node_string(n, "padding"));
     if (!leat_node_has(n, "rates"))
         return LEAT_OP1("ExtractVolumePatches", image, ksizes, strides, padding);
-    const leat_arg rates = leat_attr_ints("rates", leat_node_ints(n, "rates", &count), count);
-    return LEAT_OP1("ExtractImagePatches", image, ksizes, strides, rates, padding);
+    return LEAT_OP1("ExtractImagePatches", image, ksizes, strides, same_ints(n, "rates"), padding);
 }
 
 /* Patches of an image of indices tell from which pixel each element of a patch was taken; 0 is the
