@@ -58,7 +58,7 @@ static leat_cell *gru_new(leat_graph *g, int64_t units, const leat_cell_options 
 {
     gru *c = leat_arena_new(&g->arena, gru);
     *c = (gru){.o = leat_cell_options_keep(g, o), .units = units};
-    return leat_cell_new(g, &(leat_cell_def){
+    return leat_cell_new_at(o->given.at, g, &(leat_cell_def){
                                 .name = o->name ? o->name : basic ? "basic_rnn_cell" : "gru_cell",
                                 .n_states = 1,
                                 .state_sizes = &units,
