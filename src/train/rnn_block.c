@@ -58,7 +58,8 @@ leat_cell *leat_block_lstm_cell_at(leat_graph *g, int64_t units, const leat_cell
     const int64_t sizes[2] = {units, units};
     if (!LEAT_USABLE(GRAPH, g))
         return NULL;
-    return leat_cell_new_at(o->given.at, g, &(leat_cell_def){.name = o->name ? o->name : "lstm_cell",
+    return leat_cell_new_at(o->given.at, g,
+                            &(leat_cell_def){.name = o->name ? o->name : "lstm_cell",
                                              .n_states = 2,
                                              .state_sizes = sizes,
                                              .keep_state = keep,
@@ -94,7 +95,8 @@ leat_cell *leat_block_gru_cell_at(leat_graph *g, int64_t units, const leat_cell_
 {
     if (!LEAT_USABLE(GRAPH, g))
         return NULL;
-    return leat_cell_new_at(o->given.at, g, &(leat_cell_def){.name = o->name ? o->name : "gru_cell",
+    return leat_cell_new_at(o->given.at, g,
+                            &(leat_cell_def){.name = o->name ? o->name : "gru_cell",
                                              .n_states = 1,
                                              .state_sizes = &units,
                                              .output_size = units,

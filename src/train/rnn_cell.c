@@ -84,7 +84,8 @@ leat_out leat_cell_missing(leat_loc at, leat_out x, const char *function)
 void leat_cell_of_another(leat_loc at, leat_graph *g)
 {
     leat_graph_fail(
-        g, at, leat_error(INVALID_ARGUMENT, "The cells of both directions are of different graphs"));
+        g, at,
+        leat_error(INVALID_ARGUMENT, "The cells of both directions are of different graphs"));
 }
 
 bool leat_cell_usable(const leat_cell *c)
@@ -154,7 +155,7 @@ void leat_cell_zero_state_at(leat_loc at, const leat_cell *c, int64_t batch_size
     }
     leat_with_name(g, "ZeroState") for (int i = 0; state_out && i < c->def.n_states; i++)
         state_out[i] = g->status ? (leat_out){g->poison, 0}
-                  : leat_rnn_zeros(g, t, batch_size, n, c->def.state_sizes[i]);
+                                 : leat_rnn_zeros(g, t, batch_size, n, c->def.state_sizes[i]);
     leat_at_leave(g, outer);
 }
 

@@ -187,9 +187,8 @@ void leat_bidirectional_dynamic_rnn_at(leat_loc at, leat_cell *fw, leat_cell *bw
     if (!g->status)
         both[1] = reversed(g, both[1], o->sequence_length, o->time_major);
     if (!y)
-        leat_graph_fail(
-            g, (leat_loc){0},
-            leat_error(INVALID_ARGUMENT, "leat_bidirectional_dynamic_rnn: y is NULL"));
+        leat_graph_fail(g, (leat_loc){0},
+                        leat_error(INVALID_ARGUMENT, "leat_bidirectional_dynamic_rnn: y is NULL"));
     for (int i = 0; y && i < 2; i++)
         y[i] = both[i];
     leat_at_leave(g, outer);

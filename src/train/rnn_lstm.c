@@ -117,15 +117,17 @@ static leat_cell *lstm_new(leat_graph *g, int64_t units, const leat_cell_options
     l->forget_bias = leat_given_or(&o->given, "forget_bias", o->forget_bias, 1);
     l->clips = leat_is_given(&o->given, "cell_clip", o->cell_clip);
     l->clips_proj = leat_is_given(&o->given, "proj_clip", o->proj_clip);
-    return leat_cell_new_at(o->given.at, g, &(leat_cell_def){
-                                .name = o->name ? o->name : basic ? "basic_lstm_cell" : "lstm_cell",
-                                .n_states = 2,
-                                .state_sizes = sizes,
-                                .keep_state = keep,
-                                .output_size = sizes[1],
-                                .build = basic ? build_basic : build_full,
-                                .step = basic ? step_basic : step_full,
-                                .arg = l});
+    return leat_cell_new_at(o->given.at, g,
+                            &(leat_cell_def){.name = o->name ? o->name
+                                                     : basic ? "basic_lstm_cell"
+                                                             : "lstm_cell",
+                                             .n_states = 2,
+                                             .state_sizes = sizes,
+                                             .keep_state = keep,
+                                             .output_size = sizes[1],
+                                             .build = basic ? build_basic : build_full,
+                                             .step = basic ? step_basic : step_full,
+                                             .arg = l});
 }
 
 leat_cell *leat_basic_lstm_cell_at(leat_graph *g, int64_t units, const leat_cell_options *o)

@@ -145,7 +145,8 @@ void leat_static_bidirectional_rnn_at(leat_loc at, leat_cell *fw, leat_cell *bw,
                                       int n, leat_out *y, leat_out *state_fw_out,
                                       leat_out *state_bw_out, const leat_rnn_options *o)
 {
-    if (!fw || !bw || fw->g->status || n < 1 || !x || !y) { /* a mistake, which leat_static_rnn tells */
+    if (!fw || !bw || fw->g->status || n < 1 || !x ||
+        !y) { /* a mistake, which leat_static_rnn tells */
         leat_static_rnn_at(at, fw && bw ? fw : NULL, x, n, y, state_fw_out, o);
         for (int i = 0; fw && bw && state_bw_out && i < bw->def.n_states; i++)
             state_bw_out[i] = (leat_out){bw->g->poison, 0};

@@ -54,10 +54,10 @@ leat_cell *leat_multi_cell_at(leat_loc at, leat_graph *g, leat_cell *const *cell
     int n_states = 0, wrapped = 0;
     if (!LEAT_USABLE(GRAPH, g))
         return NULL;
-    leat_status bad = n > 0 && cells
-                          ? NULL
-                          : leat_error(INVALID_ARGUMENT,
-                                       "Must specify at least one cell for leat_multi_cell");
+    leat_status bad =
+        n > 0 && cells
+            ? NULL
+            : leat_error(INVALID_ARGUMENT, "Must specify at least one cell for leat_multi_cell");
     for (int i = 0; i < n && !bad; i++) {
         if (!cells[i] || cells[i]->g != g)
             bad = leat_error(INVALID_ARGUMENT, "leat_multi_cell: cell %d is no cell of this graph", i);

@@ -498,13 +498,12 @@ WRONG(null_zeros, leat_cell_zero_state(leat_gru_cell(g, 2), 2, LEAT_FLOAT, NULL)
 WRONG(few_projected, leat_lstm_cell(g, 2, .num_proj = -3))
 WRONG(few_slices, leat_lstm_cell(g, 2, .num_unit_shards = -1))
 WRONG(deep, leat_cell *c = leat_gru_cell(g, DEPTH);
-      for (int i = 0; i < 100; i++) c = leat_residual_cell(c);
-      leat_dynamic_rnn(c, x, NULL))
+      for (int i = 0; i < 100; i++) c = leat_residual_cell(c); leat_dynamic_rnn(c, x, NULL))
 WRONG(deep_layers, leat_cell *c = leat_gru_cell(g, DEPTH);
-      for (int i = 0; i < 100; i++) c = leat_multi_cell(g, &c, 1);
-      leat_dynamic_rnn(c, x, NULL))
+      for (int i = 0; i < 100; i++) c = leat_multi_cell(g, &c, 1); leat_dynamic_rnn(c, x, NULL))
 
-static leat_out no_output(leat_graph *g, void *arg, leat_out x, const leat_out *state, leat_out *next)
+static leat_out no_output(leat_graph *g, void *arg, leat_out x, const leat_out *state,
+                          leat_out *next)
 {
     next[0] = x;
     return (leat_out){0};
@@ -653,5 +652,6 @@ int main(int argc, char **argv)
                {"block_gru_cell", block_gru_cell}, {"block_lstm", block_lstm},
                {"block_lstm_lengths", block_lstm_lengths}, {"dropout", dropout},
                {"variational", variational}, {"any_size", any_size}, {"shared", shared},
-               {"own", own}, {"mistakes", mistakes}, {"after_a_mistake", after_a_mistake}, {"late_lengths", late_lengths});
+               {"own", own}, {"mistakes", mistakes}, {"after_a_mistake", after_a_mistake},
+               {"late_lengths", late_lengths});
 }
