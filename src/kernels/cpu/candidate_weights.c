@@ -116,11 +116,11 @@ typedef struct weights {
     float distortion;
 } weights;
 
-static leat_status add_weight(weights *w, float weight, bool reserved)
+static leat_status add_weight(weights *w, float weight)
 {
     if (w->word++ % w->shards != w->shard)
         return NULL;
-    const float p = reserved ? 0 : powf(weight, w->distortion);
+    const float p = powf(weight, w->distortion);
     LEAT_REQUIRE(p >= 0 && isfinite(p), INVALID_ARGUMENT,
                  "the weight of class %" PRId64 " is %g; it must be a number that is not negative",
                  w->n, (double)p);
@@ -145,7 +145,7 @@ static leat_status read_weights(weights *w, const char *path)
         const float weight = strtof(text, &end);
         s = end == text || end[strspn(end, " \t\r")]
                 ? leat_error(INVALID_ARGUMENT, "Wrong vocabulary format at line: %s", line)
-                : add_weight(w, weight, false);
+                : add_weight(w, weight);
     }
     leat_tensor_unref(lines);
     return s;
@@ -164,15 +164,15 @@ static leat_status collect(const leat_node *n, leat_fixed *f)
     LEAT_REQUIRE(*path || n_given, INVALID_ARGUMENT, "Must provide either vocab_file or unigrams.");
     LEAT_REQUIRE(!*path || !n_given, INVALID_ARGUMENT,
                  "Must only provide one of vocab_file and unigrams.");
-    /* As in TensorFlow, words are counted from the number of reserved classes that are stored. */
-    LEAT_REQUIRE(reserved >= 0 && reserved / w.shards <= f->range, INVALID_ARGUMENT,
+    if (reserved > w.shard && w.shard < w.shards)
+        w.n = (reserved - w.shard - 1) / w.shards + 1; /* Their weights are 0 already. */
+    LEAT_REQUIRE(reserved >= 0 && w.n <= f->range, INVALID_ARGUMENT,
                  "num_reserved_ids is %" PRId64 ", for a range_max of %" PRId64, reserved,
                  f->range);
-    while (w.word < reserved)
-        LEAT_TRY(add_weight(&w, 0, true));
+    /* As in TensorFlow, words are counted from the number of reserved classes that are stored. */
     w.word = w.n;
     for (int i = 0; i < n_given; i++)
-        LEAT_TRY(add_weight(&w, (float)given[i], false));
+        LEAT_TRY(add_weight(&w, (float)given[i]));
     if (*path)
         LEAT_TRY(read_weights(&w, path));
     LEAT_REQUIRE(w.n == f->range, INVALID_ARGUMENT,
