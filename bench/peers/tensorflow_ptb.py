@@ -134,11 +134,13 @@ def train(name, kind, seconds, target=""):
         source, steps, start, took = batches(c), -3, 0.0, 0.0
         while took < seconds:
             if steps == 0:
-                start = time.perf_counter()
+                start, cpu = time.perf_counter(), time.process_time()
             out = step(*next(source), *state)
             state, steps = out[1:-1], steps + 1
             took = time.perf_counter() - start if steps > 0 else 0.0
-    print("words_per_s %.1f\nloss %.4f" % (steps * c.batch * c.steps / took, out[0]))
+        cpu = time.process_time() - cpu
+    words = steps * c.batch * c.steps
+    print("words_per_s %.1f\ncpu_us_per_word %.2f\nloss %.4f" % (words / took, 1e6 * cpu / words, out[0]))
     print("peak_mb %.1f" % (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0))
 
 

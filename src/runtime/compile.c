@@ -21,6 +21,8 @@ static const struct {
     {"simplify", leat_pass_simplify, OPTIMIZES},
     {"cse", leat_pass_cse, OPTIMIZES},
     {"sweep", leat_pass_sweep, OPTIMIZES},
+    {"fuse_lstm", leat_pass_fuse_lstm, FUSES},
+    {"fuse_products", leat_pass_fuse_products, FUSES},
     {"fuse", leat_pass_fuse, FUSES},
     {"fuse_xent", leat_pass_fuse_xent, FUSES},
     {"fuse_cwise", leat_pass_fuse_cwise, FUSES},
