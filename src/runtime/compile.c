@@ -23,6 +23,7 @@ static const struct {
     {"sweep", leat_pass_sweep, OPTIMIZES},
     {"fuse_lstm", leat_pass_fuse_lstm, FUSES},
     {"fuse_products", leat_pass_fuse_products, FUSES},
+    {"transpose_once", leat_pass_transpose_once, FUSES},
     {"fuse", leat_pass_fuse, FUSES},
     {"fuse_xent", leat_pass_fuse_xent, FUSES},
     {"fuse_cwise", leat_pass_fuse_cwise, FUSES},
