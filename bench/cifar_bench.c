@@ -3,13 +3,15 @@
  * bench/peers/tensorflow_cifar.py and bench/peers/pytorch_cifar.py print the same figures for their
  * frameworks.
  *
- *     cifar_bench towers N SECONDS [gpu]   examples/s of N towers, each on a CPU device of its own,
- *                                          which share the threads (LEAT_NUM_THREADS; all cores);
- *                                          gpu: each on a GPU, as all else that has a kernel there
+ *     cifar_bench towers N SECONDS [gpu]   examples/s and processor time of N towers, each on a CPU
+ *                                          device of its own, which share the threads
+ *                                          (LEAT_NUM_THREADS; all cores); gpu: each on a GPU, as
+ *                                          all else that has a kernel there
  *     cifar_bench records N SECONDS FILE   the same of CPU devices, with images of a TFRecord file
- * that are shuffled, distorted and batched by a dataset cifar_bench ops SECONDS FILE [gpu]   writes
- * a Chrome trace of a step of one tower to FILE, and prints the roof: GFLOP/s of a product in
- * cache, GB/s of a copy
+ *                                          that a dataset shuffles, distorts and batches
+ *     cifar_bench ops SECONDS FILE [gpu]   writes a Chrome trace of a step of one tower to FILE,
+ *                                          and prints the roof: GFLOP/s of a product in cache,
+ *                                          GB/s of a copy
  */
 #include "../models/common_cifar10.h"
 
@@ -37,6 +39,15 @@ static double now(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Processor time of this program, of all threads. */
+static double cpu_now(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
 }
 
 static double uniform(void)
@@ -164,12 +175,14 @@ static void towers(int n, double seconds, const char *kind, char *records)
     training t = begin(n, kind, records);
     for (int i = 0; i < 3; i++)
         step(&t);
-    const double start = now();
+    const double start = now(), cpu_start = cpu_now();
     double took = 0, loss = 0;
     int64_t steps = 0;
     for (; took < seconds; took = now() - start, steps++)
         loss = step(&t);
-    printf("examples_per_s %.1f\nloss %.4f\n", (double)(steps * n * BATCH) / took, loss);
+    const double examples = (double)(steps * n * BATCH);
+    printf("examples_per_s %.1f\nloss %.4f\n", examples / took, loss);
+    printf("cpu_us_per_example %.1f\n", (cpu_now() - cpu_start) / examples * 1e6);
     end(&t);
 }
 
