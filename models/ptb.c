@@ -29,7 +29,7 @@ static task_flags who = TASK_FLAGS_DEFAULT;
 static towers_flags devices_wanted = {.num_devices = 1};
 static towers_devices devices;
 static const char *model_name = "small", *data_path, *save_path, *rnn_mode, *prime = "<eos>";
-static int64_t sample, seed, threads, epochs = -1, batch_size, num_steps, hidden_size;
+static int64_t num_sampled, sample, seed, threads, epochs = -1, batch_size, num_steps, hidden_size;
 static int64_t summary_steps = 100;
 static double temperature = 1, learning_rate = -1, save_secs = 600;
 static bool log_placement;
@@ -43,6 +43,9 @@ static const flag flags[] = {
     {"rnn_mode", FLAG_STRING, &rnn_mode, 0,
      "basic: many ops for a step of a layer; block: one op; fused: one op for all steps; default: "
      "fused, on GPUs basic"},
+    {"num_sampled", FLAG_INT, &num_sampled, 0,
+     "train against so many words that are drawn, not against all (0); perplexities of training "
+     "are then those of the drawn words"},
     {"sample", FLAG_INT, &sample, 0, "print so many words drawn by the model in save_path"},
     {"temperature", FLAG_FLOAT, &temperature, 1e-3, "of what is drawn: below 1 more likely words"},
     {"prime", FLAG_STRING, &prime, 0, "words that the sample goes on from"},
@@ -446,7 +449,8 @@ static leat_status choose_config(ptb_config *c)
     if (strstr(devices.name[0], "gpu"))
         c->lm.rnn_mode = "basic";
     c->lm.rnn_mode = rnn_mode ? rnn_mode : c->lm.rnn_mode;
-    c->lm.vocab_size = 1; /* until the text is known */
+    c->lm.vocab_size = INT64_MAX; /* until the text is known */
+    c->lm.num_sampled = num_sampled;
     return lm_check(&c->lm);
 }
 
@@ -466,7 +470,9 @@ static leat_status work(program *p)
     LEAT_TRY(leat_ptb_open(data_path, &p->data));
     printf("%s\n", leat_ptb_source(p->data));
     p->c.lm.vocab_size = leat_ptb_vocabulary(p->data);
-    leat_status s = sample ? draw_from_checkpoint(p) : train_by_supervisor(p);
+    leat_status s = lm_check(&p->c.lm);
+    if (!s)
+        s = sample ? draw_from_checkpoint(p) : train_by_supervisor(p);
     s = leat_status_first(unless_asked_to_end(p, s), leat_supervisor_close(p->sv));
     leat_ptb_close(p->data);
     leat_graph_free(p->b.g);
