@@ -183,6 +183,11 @@ static leat_out make_map_and_batch(leat_graph *g)
     return DATASET("MapAndBatchDataset", leat_in(range(g, 5)), NONE, N(2), N(2),
                    leat_in(yes(g, false)), F("f", "Twice"));
 }
+static leat_out make_map_and_batch_of_errors(leat_graph *g)
+{
+    return DATASET("MapAndBatchDataset", leat_in(range(g, 6)), NONE, N(2), N(2),
+                   leat_in(yes(g, false)), F("f", "FailsAt3"));
+}
 
 static leat_out make_unique(leat_graph *g)
 {
@@ -282,6 +287,8 @@ static const struct kind {
     {"Window, far apart", make_far_windows, "[-4 -6] [12 6] END"},
     {"IgnoreErrors", make_ignore, "-4 -6 -12 12 6 END"},
     {"MapAndBatch", make_map_and_batch, "[0 2] [4 6] [8] END"},
+    /* The second batch has an element that fails. */
+    {"MapAndBatch of errors", make_map_and_batch_of_errors, "[-4 -6] INVALID_ARGUMENT [12 6] END"},
     {"Random", make_random, "64677483 3635105107 3931607701 END"},
     {"Shuffle", make_shuffle, "3 0 5 2 1 4 2 1 5 0 3 4 END"},
     {"ShuffleAndRepeat", make_shuffle_and_repeat, "2 3 0 1 1 2 3 0 END"},
