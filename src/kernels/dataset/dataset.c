@@ -7,6 +7,7 @@
 #include "core/map.h"
 #include "kernels/dataset/auto_shard.h"
 #include "kernels/dataset/optional.h"
+#include "kernels/dataset/origin.h"
 #include "kernels/dataset/program.h"
 #include "kernels/dataset/stats.h"
 
@@ -85,6 +86,7 @@ void leat_dataset_unref(leat_dataset *d)
         fn_release(&d->fn[i]);
     for (int i = 0; i < d->n_in; i++)
         leat_dataset_unref(d->in[i]);
+    leat_origin_free(d->origin);
     free(d->in);
     free(d->types);
     free(d->shapes);
@@ -237,6 +239,8 @@ leat_status leat_dataset_make(leat_kernel *k, const leat_dataset_kind *kind, lea
 
 leat_status leat_dataset_give(leat_kernel *k, int i, leat_dataset *d)
 {
+    if (!d->origin) /* d may be an input of the node that is given on. */
+        d->origin = leat_origin_new(k);
     return leat_variant_give(k, i, (leat_variant){&dataset_type, d});
 }
 
