@@ -129,8 +129,10 @@ static leat_status tensors_of(const Leat__SnapshotRecord *p, leat_tensor **out, 
     LEAT_REQUIRE(p->n_tensor == (size_t)n, DATA_LOSS, "it has %zu tensors, not %d", p->n_tensor, n);
     for (int i = 0; i < n; i++) {
         leat_status s = leat_tensor_from_proto(p->tensor[i], &out[i]);
-        for (int j = 0; s && j < i; j++)
+        for (int j = 0; s && j < i; j++) {
             leat_tensor_unref(out[j]);
+            out[j] = NULL;
+        }
         LEAT_TRY(s);
     }
     return NULL;

@@ -310,6 +310,18 @@ static void damaged(void)
     remove_dir();
 }
 
+/* Of two tensors the second one is damaged: none is given. */
+static void second_is_damaged(void)
+{
+    static const char bytes[] = "\15\0\0\0\0\0\0\0\x0a\x07\x08\x09\x12\0\x52\1\5\x0a\2\x08\x63";
+    leat_snapshot_reader *r;
+    leat_tensor *t[2] = {NULL, NULL};
+    CHECK_OK(leat_snapshot_reader_over(bytes, sizeof(bytes) - 1, false, &r));
+    CHECK_ERROR(leat_snapshot_next(r, t, 2), DATA_LOSS, "the record at byte 0 is damaged: ");
+    CHECK(!t[0] && !t[1]);
+    leat_snapshot_reader_free(r);
+}
+
 /* Elements of another type than the dataset's. */
 static void of_another_type(void)
 {
@@ -398,6 +410,7 @@ int main(int argc, char **argv)
     return RUN(argc, argv, {"written_and_read", written_and_read}, {"empty_input", empty_input},
                {"complete_with_the_last", complete_with_the_last}, {"shards", shards},
                {"two_at_once", two_at_once}, {"expired", expired}, {"damaged", damaged},
-               {"of_another_type", of_another_type}, {"unwritable", unwritable},
-               {"bad_attributes", bad_attributes}, {"positions", positions});
+               {"second_is_damaged", second_is_damaged}, {"of_another_type", of_another_type},
+               {"unwritable", unwritable}, {"bad_attributes", bad_attributes},
+               {"positions", positions});
 }
