@@ -189,6 +189,13 @@ static leat_out make_map_and_batch_of_errors(leat_graph *g)
                    leat_in(yes(g, false)), F("f", "FailsAt3"));
 }
 
+/* The last batch would be dropped; its error is not. */
+static leat_out make_map_and_batch_dropped(leat_graph *g)
+{
+    return DATASET("MapAndBatchDataset", leat_in(range(g, 4)), NONE, N(3), N(2),
+                   leat_in(yes(g, true)), F("f", "FailsAt3"));
+}
+
 static leat_out make_unique(leat_graph *g)
 {
     return DATASET("UniqueDataset", leat_in(map(g, range(g, 7), "RestOf3")));
@@ -289,6 +296,7 @@ static const struct kind {
     {"MapAndBatch", make_map_and_batch, "[0 2] [4 6] [8] END"},
     /* The second batch has an element that fails. */
     {"MapAndBatch of errors", make_map_and_batch_of_errors, "[-4 -6] INVALID_ARGUMENT [12 6] END"},
+    {"MapAndBatch, dropped", make_map_and_batch_dropped, "[-4 -6 -12] INVALID_ARGUMENT END"},
     {"Random", make_random, "64677483 3635105107 3931607701 END"},
     {"Shuffle", make_shuffle, "3 0 5 2 1 4 2 1 5 0 3 4 END"},
     {"ShuffleAndRepeat", make_shuffle_and_repeat, "2 3 0 1 1 2 3 0 END"},

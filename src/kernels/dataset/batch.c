@@ -269,16 +269,16 @@ static bool gather(leat_iterator *it, leat_pull *p, bool packs, leat_next *out)
         *out = packs ? leat_pull_packed(p, it->input) : leat_pull_from(p, it->input);
         return true;
     }
-    if (n == 0 || (b->drop_remainder && n < b->size)) {
-        empty(g, &p->spares);
-        *out = LEAT_NEXT_END;
-        return true;
-    }
     if (g->failed) {
         s = g->failed;
         g->failed = NULL;
         empty(g, &p->spares);
         *out = leat_pull_fail(p, s);
+        return true;
+    }
+    if (n == 0 || (b->drop_remainder && n < b->size)) {
+        empty(g, &p->spares);
+        *out = LEAT_NEXT_END;
         return true;
     }
     return false;
