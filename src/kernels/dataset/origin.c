@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/alloc.h"
+#include "core/fingerprint.h"
 #include "core/map.h"
 #include "graph/graphdef.h"
 #include "proto/wire.h"
@@ -347,7 +348,8 @@ static void rename_body(renamer *x, Leat__FunctionDef *f, size_t number)
 /* Functions keep their numbers, which are those of the order in which they are named. */
 static void rename_all(Leat__GraphDef *p)
 {
-    renamer x = {0};
+    const uint64_t seed = leat_hash_secret(); /* Names are the client's. */
+    renamer x = {.functions.seed = seed, .nodes.seed = seed};
     Leat__FunctionDefLibrary *lib = p->library;
     for (size_t i = 0; lib && i < lib->n_function; i++)
         number_of(&x.functions, lib->function[i]->signature->name, i);
@@ -377,7 +379,7 @@ leat_status leat_dataset_fingerprint(leat_dataset *d, uint64_t *out)
     if (!s)
         s = leat_strbuf_check(&b);
     if (!s)
-        *out = leat_hash(leat_strbuf_text(&b), b.n, 0);
+        *out = leat_fingerprint64(leat_strbuf_text(&b), b.n);
     leat_strbuf_release(&b);
     return s;
 }
