@@ -11,6 +11,10 @@
  *     input_bench memory DIR KIND N          bytes that a shuffle buffer of N elements takes, to
  *                                            each of payload. KIND: string, image
  *     input_bench save DIR, restore DIR      seconds for 400 MB in four variables
+ *     input_bench stage DIR KIND N SECONDS   elements/s of a stage of size N, -1: AUTOTUNE. KIND:
+ *                                            map, interleave (100 us of work an element), cheap (a
+ *                                            map without work), wait (a map that sleeps for 1 ms),
+ *                                            prefetch (N elements, which come 32 at a time)
  */
 #include <leat/leat.h>
 #include <stdio.h>
@@ -456,6 +460,85 @@ static void checkpoint(const char *dir, bool save)
     leat_graph_free(g);
 }
 
+/* ---- Stages and AUTOTUNE ---- */
+
+typedef struct load {
+    int64_t us;    /* for each element */
+    int64_t burst; /* 0, or how many elements come at once, after the time of all of them */
+    bool sleeps;
+} load;
+
+static void pass_time(const load *l, int64_t us)
+{
+    const double end = now() + 1e-6 * (double)us;
+    if (l->sleeps)
+        usleep((useconds_t)us);
+    while (now() < end) { /* works */
+    }
+}
+
+static leat_status loaded(void *arg, leat_tensor *const *in, int n_in, leat_tensor **out, int n_out)
+{
+    const load *l = arg;
+    const int64_t i = *(const int64_t *)leat_tensor_data(in[0]);
+    if (l->us && !(l->burst && i % l->burst))
+        pass_time(l, l->burst ? l->us * l->burst : l->us);
+    out[0] = leat_scalar_int64(i);
+    return NULL;
+}
+
+static const leat_dtype number[] = {LEAT_INT64};
+
+static leat_status loaded_range(void *arg, leat_tensor *const *in, int n_in, leat_dataset **out)
+{
+    leat_dataset *d;
+    LEAT_TRY(leat_dataset_from_range(0, 1000000, 1, &d));
+    return leat_dataset_map(d, loaded, arg, number, 1, out);
+}
+
+static leat_status stage_of(const char *kind, int64_t n, load *l, leat_dataset **out)
+{
+    leat_dataset *d;
+    LEAT_TRY(leat_dataset_from_range(0, INT64_MAX, 1, &d));
+    if (strcmp(kind, "prefetch") == 0) {
+        *l = (load){.us = 50, .burst = 32};
+        LEAT_TRY(leat_dataset_map(d, loaded, l, number, 1, &d));
+        return leat_dataset_prefetch(d, n, out);
+    }
+    l->us = strcmp(kind, "cheap") == 0 ? 0 : strcmp(kind, "wait") == 0 ? 1000 : 100;
+    l->sleeps = strcmp(kind, "wait") == 0;
+    if (strcmp(kind, "interleave") == 0)
+        LEAT_TRY(leat_dataset_interleave(d, loaded_range, l, number, 1, n, 4, true, &d));
+    else
+        LEAT_TRY(leat_dataset_parallel_map(d, n, loaded, l, number, 1, &d));
+    return leat_dataset_prefetch(d, 64, out);
+}
+
+static void stage(const char *kind, int64_t n, double seconds)
+{
+    load l = {0};
+    const load use = {.us = strcmp(kind, "prefetch") == 0 ? 50 : 0};
+    leat_dataset *d;
+    leat_data_iterator *it;
+    double start = 0;
+    LEAT_DIE_ON_ERROR(stage_of(kind, n, &l, &d));
+    LEAT_DIE_ON_ERROR(leat_data_iterator_open(d, &it));
+    for (int64_t i = -200;; i++) {
+        leat_tensor *x;
+        if (i == 0)
+            start = now();
+        if (i > 0 && i % 16 == 0 && now() - start >= seconds) {
+            printf("elements_per_s %.0f\n", (double)i / (now() - start));
+            break;
+        }
+        LEAT_DIE_ON_ERROR(leat_data_iterator_next(it, &x, 1));
+        leat_tensor_unref(x);
+        pass_time(&use, use.us);
+    }
+    leat_data_iterator_close(it);
+    leat_dataset_free(d);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 2 ? argv[1] : "", *dir = argc > 2 ? argv[2] : "";
@@ -474,9 +557,11 @@ int main(int argc, char **argv)
         memory(dir, a, atoi(b));
     else if (strcmp(what, "save") == 0 || strcmp(what, "restore") == 0)
         checkpoint(dir, what[0] == 's');
+    else if (strcmp(what, "stage") == 0)
+        stage(a, atoll(b), argc > 5 ? atof(argv[5]) : 1);
     else
         return fprintf(stderr, "input_bench write|dataset|program|classic|scalars|memory|save|"
-                               "restore DIR ...\n"),
+                               "restore|stage DIR ...\n"),
                2;
     return 0;
 }

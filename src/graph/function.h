@@ -96,5 +96,12 @@ bool leat_graph_names_functions(const leat_graph *g);
  * graph, which may be g or the library itself. NOT_FOUND if a node names one that is not there. */
 leat_status leat_functions_gather(const leat_graph *g, const leat_graph *library,
                                   leat_graph *to) LEAT_MUST_CHECK;
+/* The same for one node. */
+leat_status leat_functions_gather_for(const leat_node *n, const leat_graph *library,
+                                      leat_graph *to) LEAT_MUST_CHECK;
+/* function_define.c: adds to g's library a function without arguments, whose body is the nodes of g
+ * and whose results are the n outputs of these. */
+leat_status leat_function_of_graph(leat_graph *g, const char *name, const leat_out *results,
+                                   int n) LEAT_MUST_CHECK;
 
 #endif

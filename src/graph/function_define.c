@@ -140,6 +140,13 @@ static leat_status check_results(const leat_graph *body, const leat_out *out, in
     return NULL;
 }
 
+leat_status leat_function_of_graph(leat_graph *g, const char *name, const leat_out *results, int n)
+{
+    Leat__FunctionDef *def;
+    LEAT_TRY(write_down(g, name, NULL, 0, results, n, &def));
+    return leat_function_add(g, def);
+}
+
 static void keep_lines(leat_graph *g, const char *name, const leat_graph *body)
 {
     leat_function *f = (leat_function *)leat_function_find(g, name);

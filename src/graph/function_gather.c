@@ -115,6 +115,22 @@ bool leat_graph_names_functions(const leat_graph *g)
     return false;
 }
 
+/* Copies the functions in the queue, and those that their bodies name. Takes s, which may be an
+ * error, and what x has. */
+static leat_status gather(gatherer *x, leat_status s)
+{
+    for (int at = 0; at < x->n_queue && !s; at++) {
+        const leat_function *f = leat_function_find(x->library, x->queue[at]);
+        if (!f) /* whoever calls it will be told so */
+            continue;
+        need_body(x, f);
+        s = copy_function(x->to, f);
+    }
+    leat_map_release(&x->seen);
+    free(x->queue);
+    return s;
+}
+
 leat_status leat_functions_gather(const leat_graph *g, const leat_graph *library, leat_graph *to)
 {
     gatherer x = {.library = library, .to = to};
@@ -122,14 +138,11 @@ leat_status leat_functions_gather(const leat_graph *g, const leat_graph *library
     for (int i = 0; i < g->n_nodes && !s; i++)
         if (!g->nodes[i]->dead)
             s = need_node(&x, g->nodes[i]);
-    for (int at = 0; at < x.n_queue && !s; at++) {
-        const leat_function *f = leat_function_find(library, x.queue[at]);
-        if (!f) /* whoever calls it will be told so */
-            continue;
-        need_body(&x, f);
-        s = copy_function(to, f);
-    }
-    leat_map_release(&x.seen);
-    free(x.queue);
-    return s;
+    return gather(&x, s);
+}
+
+leat_status leat_functions_gather_for(const leat_node *n, const leat_graph *library, leat_graph *to)
+{
+    gatherer x = {.library = library, .to = to};
+    return gather(&x, need_node(&x, n));
 }

@@ -175,6 +175,16 @@ const leat_op_def leat_ops_dataset_choose[] = {
      .shape = leat_data_scalars_shape,
      .grad = leat_grad_missing,
      .flags = LEAT_OP_STATEFUL},
+    {.name = "SnapshotDataset",
+     .inputs = "input_dataset: variant, path: string",
+     .outputs = "handle: variant",
+     .attrs = ELEMENTS "; compression: string = ''; reader_path_prefix: string = ''; "
+                       "writer_path_prefix: string = ''; shard_size_bytes: int = 10737418240; "
+                       "pending_snapshot_expiry_seconds: int = 86400; num_reader_threads: int = 1; "
+                       "reader_buffer_size: int = 1; num_writer_threads: int = 1; "
+                       "writer_buffer_size: int = 1",
+     .shape = leat_data_scalars_shape,
+     .grad = leat_grad_missing},
     {.name = "PrefetchDataset",
      .inputs = "input_dataset: variant, buffer_size: int64",
      .outputs = "handle: variant",

@@ -45,6 +45,7 @@ typedef struct leat_bound {
     /* A leat_place for each input, then for each output. NULL where the device's memory is the
      * host's. */
     uint8_t *places;
+    _Atomic(struct leat_note *) note; /* see leat_kernel_note; NULL: not made yet */
 } leat_bound;
 
 struct leat_kernel {
@@ -71,6 +72,12 @@ leat_status leat_kernel_find(const leat_node *n, const char *device_type,
 leat_status leat_kernel_bind(leat_bound *b, const leat_node *n,
                              const char *device_type) LEAT_MUST_CHECK;
 void leat_kernel_unbind(leat_bound *b);
+/* What is derived from a node when a kernel first asks for it, for all its runs: make's object,
+ * whose first field this is; freed by note->free with the plan. Borrowed. */
+typedef struct leat_note {
+    void (*free)(struct leat_note *note);
+} leat_note;
+leat_note *leat_kernel_note(leat_kernel *k, leat_note *(*make)(const leat_node *n));
 /* Where a kernel wants an input, or makes an output. */
 typedef enum leat_place {
     LEAT_PLACE_DEVICE,

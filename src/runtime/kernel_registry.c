@@ -224,9 +224,25 @@ void leat_kernel_unbind(leat_bound *b)
 {
     if (b->def && b->def->release)
         b->def->release(b->state);
+    leat_note *note = atomic_load(&b->note);
+    if (note)
+        note->free(note);
     free(b->state);
     free(b->places);
     *b = (leat_bound){0};
+}
+
+leat_note *leat_kernel_note(leat_kernel *k, leat_note *(*make)(const leat_node *n))
+{
+    leat_bound *b = (leat_bound *)k->bound;
+    leat_note *note = atomic_load_explicit(&b->note, memory_order_acquire);
+    if (note)
+        return note;
+    leat_note *made = make(b->node);
+    if (atomic_compare_exchange_strong(&b->note, &note, made))
+        return made;
+    made->free(made); /* Another run of the kernel was faster. */
+    return note;
 }
 
 static leat_status check_one(const leat_kernel_def *d)

@@ -183,6 +183,18 @@ static leat_out make_map_and_batch(leat_graph *g)
     return DATASET("MapAndBatchDataset", leat_in(range(g, 5)), NONE, N(2), N(2),
                    leat_in(yes(g, false)), F("f", "Twice"));
 }
+static leat_out make_map_and_batch_of_errors(leat_graph *g)
+{
+    return DATASET("MapAndBatchDataset", leat_in(range(g, 6)), NONE, N(2), N(2),
+                   leat_in(yes(g, false)), F("f", "FailsAt3"));
+}
+
+/* The last batch would be dropped; its error is not. */
+static leat_out make_map_and_batch_dropped(leat_graph *g)
+{
+    return DATASET("MapAndBatchDataset", leat_in(range(g, 4)), NONE, N(3), N(2),
+                   leat_in(yes(g, true)), F("f", "FailsAt3"));
+}
 
 static leat_out make_unique(leat_graph *g)
 {
@@ -282,6 +294,9 @@ static const struct kind {
     {"Window, far apart", make_far_windows, "[-4 -6] [12 6] END"},
     {"IgnoreErrors", make_ignore, "-4 -6 -12 12 6 END"},
     {"MapAndBatch", make_map_and_batch, "[0 2] [4 6] [8] END"},
+    /* The second batch has an element that fails. */
+    {"MapAndBatch of errors", make_map_and_batch_of_errors, "[-4 -6] INVALID_ARGUMENT [12 6] END"},
+    {"MapAndBatch, dropped", make_map_and_batch_dropped, "[-4 -6 -12] INVALID_ARGUMENT END"},
     {"Random", make_random, "64677483 3635105107 3931607701 END"},
     {"Shuffle", make_shuffle, "3 0 5 2 1 4 2 1 5 0 3 4 END"},
     {"ShuffleAndRepeat", make_shuffle_and_repeat, "2 3 0 1 1 2 3 0 END"},
@@ -311,6 +326,25 @@ static void values(void)
         CHECK_OK(begin(&e)); /* from the beginning */
         read_some(&e, 50, again, sizeof(again));
         CHECK_STR(again, text);
+        close_elements(&e);
+    }
+}
+
+/* A dataset that was written as a graph, and made of that graph again, has the same elements. */
+static void through_graphs(void)
+{
+    for (int i = 0; i < KINDS; i++) {
+        leat_graph *g = graph();
+        const char *listed = "DatasetToSingleElement"; /* which WindowBatch calls */
+        leat_out bytes = leat_op(g, "DatasetToGraph", leat_in(kinds[i].make(g)),
+                                 leat_attr_strings("stateful_whitelist", &listed, 1));
+        elements e = elements_of(g, leat_op(g, "DatasetFromGraph", leat_in(bytes)));
+        char text[1024] = "";
+        CHECK_OK(begin(&e));
+        read_some(&e, 50, text, sizeof(text));
+        if (strcmp(text, kinds[i].want) != 0)
+            printf("%s:\n", kinds[i].name);
+        CHECK_STR(text, kinds[i].want);
         close_elements(&e);
     }
 }
@@ -662,7 +696,7 @@ static void bad_branches(void)
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"bad_choices", bad_choices}, {"bad_branches", bad_branches},
-               {"values", values}, {"positions", positions},
+               {"values", values}, {"through_graphs", through_graphs}, {"positions", positions},
                {"damaged_positions", damaged_positions},
                {"position_of_another", position_of_another}, {"checkpoint", checkpoint},
                {"bad_sizes", bad_sizes}, {"bad_elements", bad_elements}, {"no_dataset", no_dataset},

@@ -212,8 +212,8 @@ static leat_status map_and_batch_run(leat_kernel *k)
     LEAT_REQUIRE(size > 0, INVALID_ARGUMENT, "batch_size must be greater than zero.");
     LEAT_TRY(leat_data_bool(k, n - 1, "drop_remainder", &drop));
     LEAT_TRY(leat_dataset_make(k, &part_kind, &mapped));
-    leat_status s = leat_dataset_batched(mapped, leat_node_op(leat_kernel_node(k)), mapped->name,
-                                         size, drop, &d);
+    leat_status s = leat_dataset_batched_failing(mapped, leat_node_op(leat_kernel_node(k)),
+                                                 mapped->name, size, drop, &d);
     leat_dataset_unref(mapped);
     return s ? s : leat_dataset_give(k, 0, d);
 }

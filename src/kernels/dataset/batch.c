@@ -6,6 +6,7 @@
 
 #include "core/alloc.h"
 #include "core/element.h"
+#include "kernels/dataset/iteration.h"
 #include "kernels/dataset/pull.h"
 #include "kernels/dataset/sources.h"
 #include "kernels/dataset/state.h"
@@ -25,6 +26,8 @@ typedef struct batch_iterator {
     leat_elements got;    /* empty while there are elements in `packed` */
     leat_packed **packed; /* elements, n_packed of them, that came packed */
     int64_t n_packed, cap_packed;
+    leat_status failed; /* MapAndBatch: the error of the first element of the batch that failed */
+    int64_t n_failed;   /* elements of the batch that failed */
 } batch_iterator;
 
 static int64_t batch_cardinality(const leat_dataset *d)
@@ -194,6 +197,9 @@ static void empty(batch_iterator *g, leat_spares *spares)
     for (int64_t i = 0; i < g->n_packed; i++)
         leat_packed_spare(g->packed[i], spares);
     g->n_packed = 0;
+    leat_status_free(g->failed);
+    g->failed = NULL;
+    g->n_failed = 0;
 }
 
 /* Unpacks what came packed. */
@@ -227,6 +233,17 @@ static leat_status add(batch_iterator *g, leat_pull *p)
     return s;
 }
 
+/* Takes the pull's error, if it is the first one of the batch. */
+static void add_failed(batch_iterator *g, leat_pull *p)
+{
+    if (g->failed)
+        leat_status_free(p->status);
+    else
+        g->failed = p->status;
+    p->status = NULL;
+    g->n_failed++;
+}
+
 /* Pulls until there are enough elements. True: *out is what to return; false: the batch is
  * complete. */
 static bool gather(leat_iterator *it, leat_pull *p, bool packs, leat_next *out)
@@ -236,16 +253,27 @@ static bool gather(leat_iterator *it, leat_pull *p, bool packs, leat_next *out)
     leat_status s = NULL;
     if (p->why == LEAT_WHY_START)
         empty(g, &p->spares);
-    else if (p->why == LEAT_WHY_PULLED && !p->end)
+    else if (p->status && leat_iteration_closed(it->iteration))
+        s = p->status;
+    else if (p->status)
+        add_failed(g, p);
+    else if (!p->end)
         s = add(g, p);
     if (s) {
         *out = leat_pull_fail(p, s);
         return true;
     }
     const bool over = p->why == LEAT_WHY_PULLED && p->end;
-    const int64_t n = g->got.n + g->n_packed;
+    const int64_t n = g->got.n + g->n_packed + g->n_failed;
     if (!over && n < b->size) {
         *out = packs ? leat_pull_packed(p, it->input) : leat_pull_from(p, it->input);
+        return true;
+    }
+    if (g->failed) {
+        s = g->failed;
+        g->failed = NULL;
+        empty(g, &p->spares);
+        *out = leat_pull_fail(p, s);
         return true;
     }
     if (n == 0 || (b->drop_remainder && n < b->size)) {
@@ -291,6 +319,7 @@ static void batch_close(leat_iterator *it)
     for (int64_t i = 0; i < g->n_packed; i++)
         leat_packed_free(g->packed[i]);
     free(g->packed);
+    leat_status_free(g->failed);
 }
 
 static const leat_dataset_kind batch_kind = {
@@ -304,17 +333,39 @@ static const leat_dataset_kind batch_kind = {
 };
 LEAT_DATASET_RUN(batch_kind)
 
-leat_status leat_dataset_batched(leat_dataset *in, const char *op, const char *name, int64_t size,
-                                 bool drop_remainder, leat_dataset **out)
+static const leat_dataset_kind failing_kind = {
+    .size = sizeof(batch),
+    .iterator_size = sizeof(batch_iterator),
+    .inputs = 1,
+    .catches = true,
+    .cardinality = batch_cardinality,
+    .next = batch_next,
+    .close = batch_close,
+};
+
+static leat_status batched(const leat_dataset_kind *kind, leat_dataset *in, const char *op,
+                           const char *name, int64_t size, bool drop_remainder, leat_dataset **out)
 {
     leat_dataset *d;
     LEAT_REQUIRE(size > 0, INVALID_ARGUMENT, "Batch size must be greater than zero.");
-    LEAT_TRY(leat_dataset_over(&batch_kind, op, name, &in, 1, &d));
+    LEAT_TRY(leat_dataset_over(kind, op, name, &in, 1, &d));
     ((batch *)d)->size = size;
     ((batch *)d)->drop_remainder = drop_remainder;
     batch_shapes(d, in->shapes);
     *out = d;
     return NULL;
+}
+
+leat_status leat_dataset_batched(leat_dataset *in, const char *op, const char *name, int64_t size,
+                                 bool drop_remainder, leat_dataset **out)
+{
+    return batched(&batch_kind, in, op, name, size, drop_remainder, out);
+}
+
+leat_status leat_dataset_batched_failing(leat_dataset *in, const char *op, const char *name,
+                                         int64_t size, bool drop_remainder, leat_dataset **out)
+{
+    return batched(&failing_kind, in, op, name, size, drop_remainder, out);
 }
 
 /* ---- PaddedBatch ---- */

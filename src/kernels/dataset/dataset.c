@@ -7,6 +7,7 @@
 #include "core/map.h"
 #include "kernels/dataset/auto_shard.h"
 #include "kernels/dataset/optional.h"
+#include "kernels/dataset/origin.h"
 #include "kernels/dataset/program.h"
 #include "kernels/dataset/stats.h"
 
@@ -85,6 +86,7 @@ void leat_dataset_unref(leat_dataset *d)
         fn_release(&d->fn[i]);
     for (int i = 0; i < d->n_in; i++)
         leat_dataset_unref(d->in[i]);
+    leat_origin_free(d->origin);
     free(d->in);
     free(d->types);
     free(d->shapes);
@@ -235,8 +237,21 @@ leat_status leat_dataset_make(leat_kernel *k, const leat_dataset_kind *kind, lea
     return s;
 }
 
+/* Whether d is a dataset that the node was given, and hands through. */
+static bool is_input(leat_kernel *k, const leat_dataset *d)
+{
+    for (int i = 0; i < leat_kernel_inputs(k); i++) {
+        const leat_tensor *t = leat_kernel_in(k, i);
+        if (t && t->dtype == LEAT_VARIANT && t->shape.rank == 0 && AT(leat_variant, t)->object == d)
+            return true;
+    }
+    return false;
+}
+
 leat_status leat_dataset_give(leat_kernel *k, int i, leat_dataset *d)
 {
+    if (!d->origin && !is_input(k, d))
+        d->origin = leat_origin_new(k);
     return leat_variant_give(k, i, (leat_variant){&dataset_type, d});
 }
 

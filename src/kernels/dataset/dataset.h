@@ -115,6 +115,7 @@ struct leat_dataset {
     int n; /* tensors of an element */
     leat_dtype *types;
     leat_shape *shapes;
+    struct leat_origin *origin; /* the node that made the dataset; NULL: none (origin.h) */
 };
 
 struct leat_iterator {
