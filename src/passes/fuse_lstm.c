@@ -25,7 +25,8 @@ enum { OUT_I, OUT_CI, OUT_F, OUT_O, OUT_C, OUT_CO, OUT_H, OUTPUTS }; /* of a ste
 typedef struct finder {
     leat_compile *c;
     leat_uses uses;
-    int *depth; /* by id */
+    int *depth;       /* by id */
+    bool *below_flow; /* by id */
     leat_replacement *replaced;
     bool any;
 } finder;
@@ -236,7 +237,9 @@ static bool is_state(const finder *f, step *s, leat_node *c, leat_out in)
         return false;
     s->c_prev = other(kept.node, forget);
     s->value[OUT_C] = c;
-    return s->c_prev.node && f->depth[s->c_prev.node->id] < f->depth[s->split->id];
+    /* A state from a branch may be dead while the gates are not. */
+    return s->c_prev.node && f->depth[s->c_prev.node->id] < f->depth[s->split->id] &&
+           f->below_flow[s->c_prev.node->id] <= f->below_flow[s->product->id];
 }
 
 static bool find_state(const finder *f, step *s)
@@ -456,6 +459,7 @@ leat_status leat_pass_fuse_lstm(leat_compile *c)
     leat_graph *g = c->graph;
     const int n = g->n_nodes;
     finder f = {.c = c, .uses = leat_uses_of(g), .depth = depths_of(g)};
+    f.below_flow = leat_pass_below_flow(g);
     f.replaced = leat_replacements_new(g);
     leat_status s = NULL;
     for (int i = 0; i < n && !(s = leat_pass_stopped(c, i)); i++) {
@@ -470,5 +474,6 @@ leat_status leat_pass_fuse_lstm(leat_compile *c)
     leat_replacements_end(f.replaced, g);
     leat_uses_free(&f.uses);
     free(f.depth);
+    free(f.below_flow);
     return s || !f.any ? s : leat_pass_sweep(c);
 }
