@@ -14,12 +14,11 @@
  *                                          GB/s of a copy
  */
 #include "../models/common_cifar10.h"
+#include "common_bench.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
 
 enum { BATCH = 128, MOST_TOWERS = 8, STEPS_OF_EPOCH = 50000 / BATCH };
 
@@ -34,31 +33,6 @@ typedef struct training {
     leat_feed feeds[2 * MOST_TOWERS];
 } training;
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* Processor time of this program, of all threads. */
-static double cpu_now(void)
-{
-    struct rusage u;
-    getrusage(RUSAGE_SELF, &u);
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
-}
-
-static double uniform(void)
-{
-    static uint32_t x = 123456789;
-    x ^= x << 13;
-    x ^= x >> 17;
-    x ^= x << 5;
-    return (double)(x >> 8) / 16777216.0;
-}
-
 static void draw_batch(leat_tensor **images, leat_tensor **labels)
 {
     LEAT_DIE_ON_ERROR(
@@ -67,9 +41,9 @@ static void draw_batch(leat_tensor **images, leat_tensor **labels)
     float *x = leat_tensor_mutable(*images);
     int64_t *y = leat_tensor_mutable(*labels);
     for (int64_t i = 0; i < leat_tensor_count(*images); i++)
-        x[i] = (float)(uniform() * 2 - 1);
+        x[i] = (float)(bench_uniform() * 2 - 1);
     for (int i = 0; i < BATCH; i++)
-        y[i] = (int64_t)(uniform() * CIFAR10_CLASSES);
+        y[i] = (int64_t)(bench_uniform() * CIFAR10_CLASSES);
 }
 
 /* A batch of images and labels, x[0] and x[1], for tower i. */
@@ -175,111 +149,28 @@ static void towers(int n, double seconds, const char *kind, char *records)
     training t = begin(n, kind, records);
     for (int i = 0; i < 3; i++)
         step(&t);
-    const double start = now(), cpu_start = cpu_now();
+    const double start = bench_now(), cpu_start = bench_cpu();
     double took = 0, loss = 0;
     int64_t steps = 0;
-    for (; took < seconds; took = now() - start, steps++)
+    for (; took < seconds; took = bench_now() - start, steps++)
         loss = step(&t);
     const double examples = (double)(steps * n * BATCH);
     printf("examples_per_s %.1f\nloss %.4f\n", examples / took, loss);
-    printf("cpu_us_per_example %.1f\n", (cpu_now() - cpu_start) / examples * 1e6);
+    printf("cpu_us_per_example %.1f\n", (bench_cpu() - cpu_start) / examples * 1e6);
     end(&t);
 }
 
-/* ---- Where the time of a step goes, and the roof ---- */
-
-/* GFLOP/s of a product of matrices that stay in cache, by all threads. */
-static void product_roof(double seconds)
-{
-    enum { SIZE = 768 };
-    leat_graph *g = leat_graph_new();
-    leat_session *s;
-    leat_tensor *left, *right;
-    LEAT_DIE_ON_ERROR(leat_tensor_new(LEAT_FLOAT, leat_shape(SIZE, SIZE), &left));
-    LEAT_DIE_ON_ERROR(leat_tensor_new(LEAT_FLOAT, leat_shape(SIZE, SIZE), &right));
-    for (int i = 0; i < SIZE * SIZE; i++) {
-        ((float *)leat_tensor_mutable(left))[i] = (float)uniform();
-        ((float *)leat_tensor_mutable(right))[i] = (float)uniform();
-    }
-    leat_out a = leat_placeholder(g, LEAT_FLOAT, leat_shape(SIZE, SIZE));
-    leat_out b = leat_placeholder(g, LEAT_FLOAT, leat_shape(SIZE, SIZE));
-    leat_out c = leat_matmul(a, b);
-    LEAT_DIE_ON_ERROR(leat_session_open(g, &s));
-    double best = 0;
-    for (double start = now(), from = start; from - start < seconds;) {
-        LEAT_DIE_ON_ERROR(leat_session_run(s, LEAT_FEED({a, left}, {b, right}), LEAT_NO_FETCH,
-                                           LEAT_TARGET(leat_done(c))));
-        const double to = now();
-        if (best == 0 || to - from < best)
-            best = to - from;
-        from = to;
-    }
-    printf("product_gflops %.1f\n", 2.0 * SIZE * SIZE * SIZE / best * 1e-9);
-    leat_session_close(s);
-    leat_graph_free(g);
-    leat_tensor_unref(left);
-    leat_tensor_unref(right);
-}
-
-/* GB/s, read and written, of a sum of two tensors of 18 MB, which is what an activation of the
- * first layer has, by all threads. */
-static void memory_roof(double seconds)
-{
-    enum { SIZE = BATCH * CIFAR10_SIDE * CIFAR10_SIDE * 64 };
-    leat_graph *g = leat_graph_new();
-    leat_session *s;
-    leat_tensor *x, *y;
-    LEAT_DIE_ON_ERROR(leat_tensor_new(LEAT_FLOAT, leat_shape(SIZE), &x));
-    LEAT_DIE_ON_ERROR(leat_tensor_new(LEAT_FLOAT, leat_shape(SIZE), &y));
-    for (int i = 0; i < SIZE; i++)
-        ((float *)leat_tensor_mutable(x))[i] = ((float *)leat_tensor_mutable(y))[i] = 1;
-    leat_out a = leat_placeholder(g, LEAT_FLOAT, leat_shape(SIZE));
-    leat_out b = leat_placeholder(g, LEAT_FLOAT, leat_shape(SIZE)), c = leat_add(a, b);
-    LEAT_DIE_ON_ERROR(leat_session_open(g, &s));
-    double best = 0;
-    for (double start = now(), from = start; from - start < seconds;) {
-        LEAT_DIE_ON_ERROR(leat_session_run(s, LEAT_FEED({a, x}, {b, y}), LEAT_NO_FETCH,
-                                           LEAT_TARGET(leat_done(c))));
-        const double to = now();
-        if (best == 0 || to - from < best)
-            best = to - from;
-        from = to;
-    }
-    printf("memory_gb_per_s %.2f\n", 12.0 * SIZE / best * 1e-9);
-    leat_session_close(s);
-    leat_graph_free(g);
-    leat_tensor_unref(x);
-    leat_tensor_unref(y);
-}
-
-/* A Chrome trace of each of the steps that fit into the time, one after another in FILE. */
+/* Where the time of a step goes, and the roof; the memory's is that of the size of an activation of
+ * the first layer. */
 static void ops(double seconds, const char *path, const char *kind)
 {
     training t = begin(1, kind, NULL);
-    FILE *f = fopen(path, "w");
-    if (!f) {
-        perror(path);
-        exit(1);
-    }
     for (int i = 0; i < 3; i++)
         step(&t);
-    for (double start = now(); now() - start < seconds;) {
-        leat_metadata *m = NULL;
-        char *json = NULL;
-        const leat_run_options traced = {.metadata_out = &m};
-        LEAT_DIE_ON_ERROR(leat_session_run_with(t.s, &traced, (leat_feeds){t.feeds, 2},
-                                                LEAT_NO_FETCH, LEAT_TARGET(t.train)));
-        LEAT_DIE_ON_ERROR(leat_metadata_to_chrome(m, &json));
-        for (const char *c = json; *c; c++) /* a trace is one line */
-            fputc(*c == '\n' ? ' ' : *c, f);
-        fputc('\n', f);
-        free(json);
-        leat_metadata_free(m);
-    }
-    fclose(f);
+    bench_trace_steps(t.s, (leat_feeds){t.feeds, 2}, t.train, seconds, path);
     end(&t);
-    product_roof(seconds / 4);
-    memory_roof(seconds / 4);
+    bench_product_roof(seconds / 4);
+    bench_memory_roof(seconds / 4, (int64_t)BATCH * CIFAR10_SIDE * CIFAR10_SIDE * 64);
 }
 
 int main(int argc, char **argv)
@@ -302,8 +193,6 @@ int main(int argc, char **argv)
                         "       cifar_bench ops SECONDS FILE [gpu]\n");
         return 2;
     }
-    struct rusage u;
-    getrusage(RUSAGE_SELF, &u);
-    printf("peak_mb %.1f\n", (double)u.ru_maxrss / 1024);
+    bench_print_peak();
     return 0;
 }

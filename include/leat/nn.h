@@ -152,15 +152,17 @@ typedef struct leat_batch_norm_options {
 LEAT_API leat_out leat_batch_norm_layer_at(leat_loc at, leat_out x,
                                            const leat_batch_norm_options *o);
 typedef struct leat_embedding_options {
+    leat_given given; /* set by the macro */
     /* True if each part has consecutive rows, as in the parts that leat_variable_parts gives. */
     bool in_blocks;
+    double max_norm; /* rows of a larger norm are scaled down to it; default: none is */
 } leat_embedding_options;
 /* Looks up rows of params by ids; the result's shape is that of ids followed by that of a row. If
  * params has n > 1 parts, row i is row i / n of part i % n, unless in_blocks. The gradient of
  * params is rows (IndexedSlices). */
 #define leat_embedding_lookup(params, n, ids, ...)                                                 \
     leat_embedding_lookup_at(LEAT_AT, params, n, ids,                                              \
-                             LEAT_OPTIONS(leat_embedding_options, __VA_ARGS__))
+                             LEAT_GIVEN_OPTIONS(leat_embedding_options, __VA_ARGS__))
 LEAT_API leat_out leat_embedding_lookup_at(leat_loc at, const leat_out *params, int n, leat_out ids,
                                            const leat_embedding_options *o);
 /* Each element is 0 with probability `rate`, else scaled by 1 / (1 - rate). */

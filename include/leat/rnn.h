@@ -19,7 +19,8 @@
 #include <leat/nn.h>
 
 /* ---- Cells. A cell lives as long as its graph. Its variables are made when it is first used, in
- * the variable scope that is open then; every later use shares them. ---- */
+ * the variable scope that is open then; every later use shares them. A constructor with a mistake
+ * gives a cell all the same, whose steps add no nodes. ---- */
 typedef struct leat_cell leat_cell;
 
 /* The state of a cell is a list of tensors (batch, size): c and h of an LSTM, h of the others; of
@@ -90,8 +91,10 @@ LEAT_API leat_cell *leat_block_lstm_cell_at(leat_graph *g, int64_t units, const 
     leat_block_gru_cell_at(g, units, LEAT_GIVEN_OPTIONS(leat_cell_options, __VA_ARGS__))
 LEAT_API leat_cell *leat_block_gru_cell_at(leat_graph *g, int64_t units, const leat_cell_options *o);
 
-/* Layers: the output of each cell is the input of the next. Copies the array. */
-LEAT_API leat_cell *leat_multi_cell(leat_graph *g, leat_cell *const *cells, int n);
+/* Layers: the output of each cell is the input of the next. Copies the array.
+ *     leat_cell *leat_multi_cell(leat_graph *g, leat_cell *const *cells, int n); */
+#define leat_multi_cell(g, ...) leat_multi_cell_at(LEAT_AT, g, __VA_ARGS__)
+LEAT_API leat_cell *leat_multi_cell_at(leat_loc at, leat_graph *g, leat_cell *const *cells, int n);
 typedef struct leat_dropout_cell_options {
     leat_given given; /* set by the macro */
     /* Probabilities that an element of the input, the output and the next state is kept; default 1.
@@ -126,8 +129,10 @@ typedef struct leat_cell_def {
     leat_out (*step)(leat_graph *g, void *arg, leat_out x, const leat_out *state, leat_out *next);
     void *arg; /* outlives the graph */
 } leat_cell_def;
-/* Copies the definition and its arrays. */
-LEAT_API leat_cell *leat_cell_new(leat_graph *g, const leat_cell_def *def);
+/* Copies the definition and its arrays.
+ *     leat_cell *leat_cell_new(leat_graph *g, const leat_cell_def *def); */
+#define leat_cell_new(g, ...) leat_cell_new_at(LEAT_AT, g, __VA_ARGS__)
+LEAT_API leat_cell *leat_cell_new_at(leat_loc at, leat_graph *g, const leat_cell_def *def);
 
 /* ---- Running a cell over sequences. Functions that write states write leat_cell_states(cell)
  * tensors; NULL: they are not wanted. ---- */

@@ -101,7 +101,8 @@ LEAT_API leat_shape leat_shape_unknown_dims(int rank);
 LEAT_API bool leat_shape_known(const leat_shape *s); /* true if rank and all dimensions are known */
 LEAT_API bool leat_shape_equal(const leat_shape *a, const leat_shape *b);
 LEAT_API bool leat_shape_compatible(const leat_shape *a, const leat_shape *b);
-/* The number of elements, -1 if the shape is not fully known or the product overflows int64. */
+/* The number of elements, -1 if the shape is not fully known or the product of the dimensions that
+ * are not 0 overflows int64: no tensor has such a shape. */
 LEAT_API int64_t leat_shape_count(const leat_shape *s);
 /* "[2,?,3]", "<unknown>"; writes at most n bytes with the NUL, gives buf. */
 LEAT_API char *leat_shape_text(const leat_shape *s, char *buf, size_t n);

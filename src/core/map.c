@@ -3,8 +3,11 @@
  * removals. */
 #include "core/map.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 
 #include "core/alloc.h"
 
@@ -39,6 +42,23 @@ uint64_t leat_hash(const void *bytes, size_t n, uint64_t seed)
     return mix(h ^ tail, k1) ^ mix(h, k0);
 }
 
+uint64_t leat_hash_secret(void)
+{
+    static atomic_uint_fast64_t secret;
+    uint_fast64_t x = atomic_load_explicit(&secret, memory_order_relaxed);
+    if (x)
+        return x;
+    uint64_t drawn;
+    if (getrandom(&drawn, sizeof(drawn), 0) != sizeof(drawn)) {
+        struct timespec t;
+        clock_gettime(CLOCK_REALTIME, &t);
+        const uint64_t rest[] = {(uint64_t)t.tv_sec, (uint64_t)t.tv_nsec, (uintptr_t)&secret};
+        drawn = leat_hash(rest, sizeof(rest), 0);
+    }
+    drawn |= 1;
+    return atomic_compare_exchange_strong(&secret, &x, drawn) ? drawn : x;
+}
+
 /* The slot that holds the key, or the free slot where it would be inserted. cap is not 0. */
 static struct leat_map_slot *find(const leat_map *m, const void *key, size_t n, uint32_t hash)
 {
@@ -52,7 +72,8 @@ static struct leat_map_slot *find(const leat_map *m, const void *key, size_t n, 
 
 static void grow(leat_map *m)
 {
-    leat_map bigger = {.n = m->n, .cap = m->cap ? m->cap * 2 : 16, .borrows_keys = m->borrows_keys};
+    leat_map bigger = *m;
+    bigger.cap = m->cap ? m->cap * 2 : 16;
     bigger.slots = leat_new_array(struct leat_map_slot, bigger.cap);
     for (size_t i = 0; i < m->cap; i++) {
         struct leat_map_slot *s = &m->slots[i];
@@ -72,14 +93,14 @@ void leat_map_release(leat_map *m)
     for (size_t i = 0; i < m->cap && !m->borrows_keys; i++)
         free((char *)m->slots[i].key);
     free(m->slots);
-    *m = (leat_map){.borrows_keys = m->borrows_keys};
+    *m = (leat_map){.borrows_keys = m->borrows_keys, .seed = m->seed};
 }
 
 void *leat_map_get_n(const leat_map *m, const void *key, size_t n)
 {
     if (m->n == 0)
         return NULL;
-    struct leat_map_slot *s = find(m, key, n, (uint32_t)leat_hash(key, n, 0));
+    struct leat_map_slot *s = find(m, key, n, (uint32_t)leat_hash(key, n, m->seed));
     return s->key ? s->value : NULL;
 }
 
@@ -101,7 +122,7 @@ void *leat_map_put_n(leat_map *m, const void *key, size_t n, void *value)
 {
     if (m->n + 1 > m->cap - m->cap / 4)
         grow(m);
-    const uint32_t hash = (uint32_t)leat_hash(key, n, 0);
+    const uint32_t hash = (uint32_t)leat_hash(key, n, m->seed);
     struct leat_map_slot *s = find(m, key, n, hash);
     void *old = s->key ? s->value : NULL;
     if (!s->key) {
@@ -129,7 +150,7 @@ void *leat_map_remove_n(leat_map *m, const void *key, size_t n)
     if (m->n == 0)
         return NULL;
     size_t mask = m->cap - 1;
-    struct leat_map_slot *s = find(m, key, n, (uint32_t)leat_hash(key, n, 0));
+    struct leat_map_slot *s = find(m, key, n, (uint32_t)leat_hash(key, n, m->seed));
     if (!s->key)
         return NULL;
     void *value = s->value;

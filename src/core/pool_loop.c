@@ -11,6 +11,8 @@ static const double inline_ns = 10e3;     /* Loops shorter than this run in the 
 static const double piece_ns = 4e3;       /* No piece is shorter than this. */
 static const int64_t wake_ns = 50 * 1000; /* For this much work, sleeping workers are woken. */
 static const double slice_ns = 2e6;       /* The time between two calls of a loop's stop. */
+/* No unit is taken to be shorter, not even one that has nothing to do, such as an empty row. */
+static const double least_ns = 0.02;
 enum { PIECES_A_THREAD = 4 };
 static const unsigned waiting_bit = 1u << 31; /* In loop.unfinished: the caller is parked. */
 
@@ -156,6 +158,8 @@ void leat_pool_for_until(leat_pool *p, int64_t n, double unit_ns,
 {
     if (n <= 0)
         return;
+    if (!(unit_ns >= least_ns))
+        unit_ns = least_ns;
     double total_ns = (double)n * unit_ns;
     if (n == 1 || !(total_ns >= inline_ns)) {
         fn(arg, 0, n);

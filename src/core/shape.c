@@ -73,10 +73,12 @@ int64_t leat_shape_count(const leat_shape *s)
     for (int i = 0; i < s->rank; i++) {
         if (s->dim[i] < 0)
             return -1;
-        empty |= s->dim[i] == 0;
-        fits = fits && leat_mul_ok(count, s->dim[i], &count);
+        if (s->dim[i] == 0)
+            empty = true;
+        else
+            fits = fits && leat_mul_ok(count, s->dim[i], &count);
     }
-    return empty ? 0 : fits ? count : -1;
+    return !fits ? -1 : empty ? 0 : count;
 }
 
 char *leat_shape_text(const leat_shape *s, char *buf, size_t n)

@@ -20,6 +20,7 @@ leat_graph *leat_graph_new(void)
     pthread_mutex_init(&g->lock, NULL);
     leat_arena_init(&g->arena);
     g->by_name.borrows_keys = g->names_used.borrows_keys = true;
+    g->by_name.seed = g->names_used.seed = g->functions.seed = leat_hash_secret();
     g->scopes = leat_scopes_new();
     g->producer = 134; /* what TensorFlow 1.15 writes */
     g->poison = leat_arena_new(&g->arena, leat_node);

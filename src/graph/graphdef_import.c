@@ -313,6 +313,7 @@ leat_status leat_nodes_import(leat_graph *g, Leat__NodeDef *const *nodes, size_t
     LEAT_REQUIRE(!prefix[0] || leat_name_valid(prefix), INVALID_ARGUMENT,
                  "'%s' is not a valid prefix of names", prefix);
     importer im = {.g = g, .defs = nodes, .n = (int)n, .prefix = prefix};
+    im.by_name.seed = leat_hash_secret();
     im.made = leat_new_array(leat_node *, n + 1);
     im.pending = leat_new_array(int, n + 1);
     im.queue = leat_new_array(int, n + 1);

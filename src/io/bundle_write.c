@@ -37,6 +37,7 @@ leat_status leat_bundle_writer_open(const char *prefix, leat_bundle_writer **out
     leat_bundle_writer *w = leat_new(leat_bundle_writer);
     w->prefix = leat_xstrdup(prefix);
     w->data = data;
+    w->by_key.seed = leat_hash_secret();
     *out = w;
     return NULL;
 }

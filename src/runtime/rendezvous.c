@@ -30,7 +30,8 @@ typedef struct local {
 
 leat_rendezvous_key leat_rendezvous_key_of(const char *text)
 {
-    return (leat_rendezvous_key){.text = text, .hash = leat_hash(text, strlen(text), 0)};
+    return (leat_rendezvous_key){.text = text,
+                                 .hash = leat_hash(text, strlen(text), leat_hash_secret())};
 }
 
 static meeting *find(local *l, const leat_rendezvous_key *key)

@@ -58,7 +58,8 @@ leat_cell *leat_block_lstm_cell_at(leat_graph *g, int64_t units, const leat_cell
     const int64_t sizes[2] = {units, units};
     if (!LEAT_USABLE(GRAPH, g))
         return NULL;
-    return leat_cell_new(g, &(leat_cell_def){.name = o->name ? o->name : "lstm_cell",
+    return leat_cell_new_at(o->given.at, g,
+                            &(leat_cell_def){.name = o->name ? o->name : "lstm_cell",
                                              .n_states = 2,
                                              .state_sizes = sizes,
                                              .keep_state = keep,
@@ -94,7 +95,8 @@ leat_cell *leat_block_gru_cell_at(leat_graph *g, int64_t units, const leat_cell_
 {
     if (!LEAT_USABLE(GRAPH, g))
         return NULL;
-    return leat_cell_new(g, &(leat_cell_def){.name = o->name ? o->name : "gru_cell",
+    return leat_cell_new_at(o->given.at, g,
+                            &(leat_cell_def){.name = o->name ? o->name : "gru_cell",
                                              .n_states = 1,
                                              .state_sizes = &units,
                                              .output_size = units,
@@ -164,16 +166,18 @@ static leat_status check_layer(leat_out x, int64_t units)
     LEAT_REQUIRE(s.rank == 3 && s.dim[2] > 0, INVALID_ARGUMENT,
                  "leat_block_lstm wants x (time, batch, depth) whose depth is known, got %s",
                  leat_shape_show(&s).s);
-    LEAT_REQUIRE(units > 0, INVALID_ARGUMENT,
-                 "The number of units of a cell must be positive, got %lld", (long long)units);
-    return NULL;
+    LEAT_TRY(leat_cell_check_size("The number of columns of the input", s.dim[2]));
+    return leat_cell_check_size("The number of units", units);
 }
 
 leat_out leat_block_lstm_at(leat_loc at, leat_out x, int64_t units, leat_out *state_out,
                             const leat_rnn_options *rnn_options, const leat_cell_options *o)
 {
-    if (!x.node || !leat_out_ok(x))
+    if (!leat_out_ok(x)) {
+        for (int i = 0; state_out && i < 2; i++)
+            state_out[i] = x;
         return x;
+    }
     leat_graph *g = leat_graph_of(x);
     leat_loc outer = leat_at_enter(g, at);
     leat_status s = check_layer(x, units);

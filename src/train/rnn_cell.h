@@ -6,11 +6,12 @@
 
 #include "train/train_int.h"
 
-enum { LEAT_MOST_STATES = 256 };
+enum { LEAT_MOST_STATES = 256, LEAT_MOST_WRAPPED = 64 };
 
 struct leat_cell {
     leat_graph *g;
-    leat_cell_def def;
+    leat_cell_def def; /* state_sizes is NULL after a mistake */
+    int wrapped;       /* how many cells are inside each other */
     bool built;
     int64_t input_size; /* of the cell that was built */
     leat_dtype dtype;   /* of the cell that was built */
@@ -18,8 +19,18 @@ struct leat_cell {
     const char *name_scope;
 };
 
-/* A copy of the cell's definition in g's arena. `arg` is of the arena, too. */
-leat_cell *leat_cell_make(leat_graph *g, const leat_cell_def *def);
+/* A copy of the cell's definition in g's arena. `arg` is of the arena, too. The cell has others
+ * inside, of which `wrapped` are inside each other; too many are a mistake. */
+leat_cell *leat_cell_make(leat_loc at, leat_graph *g, const leat_cell_def *def, int wrapped);
+/* A cell that stands for one that could not be made; s, which is taken, says why. */
+leat_cell *leat_cell_broken(leat_loc at, leat_graph *g, int n_states, leat_status s);
+/* For a function that was given NULL as its cell: records that in the graph of x, if x is a tensor,
+ * and gives the result of a mistake. */
+leat_out leat_cell_missing(leat_loc at, leat_out x, const char *function);
+/* Records that the cells of two directions are of different graphs. */
+void leat_cell_of_another(leat_loc at, leat_graph *g);
+/* The number of units, of inputs ... of a cell, whose name `what` is. */
+leat_status leat_cell_check_size(const char *what, int64_t size) LEAT_MUST_CHECK;
 /* Makes the variables, unless they are made. A mistake is recorded in the graph. */
 void leat_cell_build(leat_cell *c, int64_t input_size, leat_dtype t);
 /* False, and the graph has a mistake, if an earlier mistake left the cell or x without a node. */

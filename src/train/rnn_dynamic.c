@@ -109,7 +109,8 @@ static leat_out run(leat_cell *c, leat_out x, leat_out *state, const leat_rnn_op
 
 static leat_status check(const leat_cell *c, leat_out x)
 {
-    LEAT_REQUIRE(x.node, INVALID_ARGUMENT, "leat_dynamic_rnn: x is no tensor");
+    LEAT_REQUIRE(leat_out_ok(x) && leat_graph_of(x) == c->g, INVALID_ARGUMENT,
+                 "leat_dynamic_rnn: x is no tensor of the cell's graph");
     const leat_shape s = leat_out_shape(x);
     LEAT_REQUIRE(leat_types_has(LEAT_TYPES_FLOATING, leat_dtype_base(leat_out_dtype(x))),
                  INVALID_ARGUMENT, "A cell wants inputs of a floating type, got %s",
@@ -128,7 +129,7 @@ leat_out leat_dynamic_rnn_at(leat_loc at, leat_cell *cell, leat_out x, leat_out 
                              const leat_rnn_options *o)
 {
     if (!cell)
-        return x;
+        return leat_cell_missing(at, x, "leat_dynamic_rnn");
     leat_graph *g = cell->g;
     leat_out y = {g->poison, 0}, state[LEAT_MOST_STATES];
     leat_loc outer = leat_at_enter(g, at);
@@ -162,9 +163,16 @@ void leat_bidirectional_dynamic_rnn_at(leat_loc at, leat_cell *fw, leat_cell *bw
                                        leat_out *y, leat_out *state_fw_out, leat_out *state_bw_out,
                                        const leat_rnn_options *o)
 {
-    if (!fw || !bw)
+    if (!fw || !bw) {
+        leat_out none = leat_cell_missing(at, x, "leat_bidirectional_dynamic_rnn");
+        for (int i = 0; y && i < 2; i++)
+            y[i] = none;
         return;
+    }
     leat_graph *g = fw->g;
+    leat_out both[2];
+    if (bw->g != g)
+        leat_cell_of_another(at, g);
     leat_rnn_options forth = *o, aft = *o;
     forth.scope = "fw";
     aft.scope = "bw";
@@ -172,11 +180,16 @@ void leat_bidirectional_dynamic_rnn_at(leat_loc at, leat_cell *fw, leat_cell *bw
     leat_loc outer = leat_at_enter(g, at);
     leat_with_variable_scope(g, o->scope ? o->scope : "bidirectional_rnn")
     {
-        y[0] = leat_dynamic_rnn_at(at, fw, x, state_fw_out, &forth);
+        both[0] = leat_dynamic_rnn_at(at, fw, x, state_fw_out, &forth);
         leat_out back = g->status ? x : reversed(g, x, o->sequence_length, o->time_major);
-        y[1] = leat_dynamic_rnn_at(at, bw, back, state_bw_out, &aft);
+        both[1] = leat_dynamic_rnn_at(at, bw, back, state_bw_out, &aft);
     }
     if (!g->status)
-        y[1] = reversed(g, y[1], o->sequence_length, o->time_major);
+        both[1] = reversed(g, both[1], o->sequence_length, o->time_major);
+    if (!y)
+        leat_graph_fail(g, (leat_loc){0},
+                        leat_error(INVALID_ARGUMENT, "leat_bidirectional_dynamic_rnn: y is NULL"));
+    for (int i = 0; y && i < 2; i++)
+        y[i] = both[i];
     leat_at_leave(g, outer);
 }

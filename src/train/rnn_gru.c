@@ -58,14 +58,16 @@ static leat_cell *gru_new(leat_graph *g, int64_t units, const leat_cell_options 
 {
     gru *c = leat_arena_new(&g->arena, gru);
     *c = (gru){.o = leat_cell_options_keep(g, o), .units = units};
-    return leat_cell_new(g, &(leat_cell_def){
-                                .name = o->name ? o->name : basic ? "basic_rnn_cell" : "gru_cell",
-                                .n_states = 1,
-                                .state_sizes = &units,
-                                .output_size = units,
-                                .build = basic ? build_basic : build_gru,
-                                .step = basic ? step_basic : step_gru,
-                                .arg = c});
+    return leat_cell_new_at(o->given.at, g,
+                            &(leat_cell_def){.name = o->name ? o->name
+                                                     : basic ? "basic_rnn_cell"
+                                                             : "gru_cell",
+                                             .n_states = 1,
+                                             .state_sizes = &units,
+                                             .output_size = units,
+                                             .build = basic ? build_basic : build_gru,
+                                             .step = basic ? step_basic : step_gru,
+                                             .arg = c});
 }
 
 leat_cell *leat_basic_rnn_cell_at(leat_graph *g, int64_t units, const leat_cell_options *o)

@@ -94,13 +94,14 @@ leat_cell *leat_layer_norm_lstm_cell_at(leat_graph *g, int64_t units, const leat
                      .keep_prob = leat_given_or(&o->given, "keep_prob", o->keep_prob, 1),
                      .gain = leat_given_or(&o->given, "norm_gain", o->norm_gain, 1),
                      .shift = o->norm_shift};
-    return leat_cell_new(g, &(leat_cell_def){.name = o->name ? o->name
-                                                             : "layer_norm_basic_lstm_cell",
-                                             .n_states = 2,
-                                             .state_sizes = sizes,
-                                             .keep_state = keep,
-                                             .output_size = units,
-                                             .build = build,
-                                             .step = step,
-                                             .arg = l});
+    return leat_cell_new_at(
+        o->given.at, g,
+        &(leat_cell_def){.name = o->name ? o->name : "layer_norm_basic_lstm_cell",
+                         .n_states = 2,
+                         .state_sizes = sizes,
+                         .keep_state = keep,
+                         .output_size = units,
+                         .build = build,
+                         .step = step,
+                         .arg = l});
 }

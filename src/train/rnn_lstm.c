@@ -94,24 +94,40 @@ static leat_out step_full(leat_graph *g, void *arg, leat_out x, const leat_out *
     return next[1] = m;
 }
 
+static leat_status check_options(const leat_cell_options *o)
+{
+    LEAT_REQUIRE(o->num_proj >= 0 && o->num_proj <= INT32_MAX, INVALID_ARGUMENT,
+                 "num_proj of a cell must be from 1 to %d, got %lld", INT32_MAX,
+                 (long long)o->num_proj);
+    LEAT_REQUIRE(o->num_unit_shards >= 0 && o->num_proj_shards >= 0, INVALID_ARGUMENT,
+                 "num_unit_shards and num_proj_shards of a cell must be positive, got %d and %d",
+                 o->num_unit_shards, o->num_proj_shards);
+    return NULL;
+}
+
 static leat_cell *lstm_new(leat_graph *g, int64_t units, const leat_cell_options *o, bool basic)
 {
     static const bool keep[2] = {true, false};
     const int64_t sizes[2] = {units, !basic && o->num_proj > 0 ? o->num_proj : units};
+    leat_status bad = check_options(o);
+    if (bad)
+        return leat_cell_broken(o->given.at, g, 2, bad);
     lstm *l = leat_arena_new(&g->arena, lstm);
     *l = (lstm){.o = leat_cell_options_keep(g, o), .units = units, .basic = basic};
     l->forget_bias = leat_given_or(&o->given, "forget_bias", o->forget_bias, 1);
     l->clips = leat_is_given(&o->given, "cell_clip", o->cell_clip);
     l->clips_proj = leat_is_given(&o->given, "proj_clip", o->proj_clip);
-    return leat_cell_new(g, &(leat_cell_def){
-                                .name = o->name ? o->name : basic ? "basic_lstm_cell" : "lstm_cell",
-                                .n_states = 2,
-                                .state_sizes = sizes,
-                                .keep_state = keep,
-                                .output_size = sizes[1],
-                                .build = basic ? build_basic : build_full,
-                                .step = basic ? step_basic : step_full,
-                                .arg = l});
+    return leat_cell_new_at(o->given.at, g,
+                            &(leat_cell_def){.name = o->name ? o->name
+                                                     : basic ? "basic_lstm_cell"
+                                                             : "lstm_cell",
+                                             .n_states = 2,
+                                             .state_sizes = sizes,
+                                             .keep_state = keep,
+                                             .output_size = sizes[1],
+                                             .build = basic ? build_basic : build_full,
+                                             .step = basic ? step_basic : step_full,
+                                             .arg = l});
 }
 
 leat_cell *leat_basic_lstm_cell_at(leat_graph *g, int64_t units, const leat_cell_options *o)

@@ -174,6 +174,8 @@ leat_out leat_raw_rnn_at(leat_loc at, leat_cell *cell, leat_raw_rnn_fn fn, void 
         leat_with_variable_scope(g, o->scope ? o->scope : "rnn") y = run(&r, state_out, o);
     for (int i = 0; g->status && state_out && i < cell->def.n_states; i++)
         state_out[i] = (leat_out){g->poison, 0};
+    for (int i = 0; g->status && o->passed_out && i < o->n_passed; i++)
+        o->passed_out[i] = (leat_out){g->poison, 0};
     leat_at_leave(g, outer);
     return g->status ? (leat_out){g->poison, 0} : y;
 }

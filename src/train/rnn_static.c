@@ -65,12 +65,15 @@ leat_out leat_rnn_choose(leat_out ended, leat_out a, leat_out b)
 
 /* ---- The unrolled net ---- */
 
-static leat_status check(const leat_cell *c, const leat_out *x, int n)
+static leat_status check(const leat_cell *c, const leat_out *x, int n, const leat_out *y)
 {
     LEAT_REQUIRE(n > 0, INVALID_ARGUMENT, "leat_static_rnn: inputs must not be empty");
+    LEAT_REQUIRE(x && y, INVALID_ARGUMENT, "leat_static_rnn: %s is NULL", x ? "y" : "x");
     for (int i = 0; i < n; i++)
-        LEAT_REQUIRE(x[i].node && leat_out_shape(x[i]).rank == 2, INVALID_ARGUMENT,
-                     "leat_static_rnn: input %d must be (batch, depth)", i);
+        LEAT_REQUIRE(leat_out_ok(x[i]) && leat_graph_of(x[i]) == c->g &&
+                         leat_out_shape(x[i]).rank == 2,
+                     INVALID_ARGUMENT,
+                     "leat_static_rnn: input %d must be (batch, depth), of the cell's graph", i);
     return NULL;
 }
 
@@ -100,17 +103,21 @@ static void unroll(leat_cell *c, const leat_out *x, int n, leat_out *y, leat_out
 void leat_static_rnn_at(leat_loc at, leat_cell *cell, const leat_out *x, int n, leat_out *y,
                         leat_out *state_out, const leat_rnn_options *o)
 {
-    if (!cell)
+    if (!cell) {
+        leat_out none = n > 0 && x ? leat_cell_missing(at, x[0], "leat_static_rnn") : (leat_out){0};
+        for (int i = 0; y && i < n; i++)
+            y[i] = none;
         return;
+    }
     leat_graph *g = cell->g;
     leat_out state[LEAT_MOST_STATES];
     leat_loc outer = leat_at_enter(g, at);
-    leat_status s = g->status ? NULL : check(cell, x, n);
+    leat_status s = g->status ? NULL : check(cell, x, n, y);
     if (s)
         leat_graph_fail(g, (leat_loc){0}, s);
     if (!g->status)
         leat_with_variable_scope(g, o->scope ? o->scope : "rnn") unroll(cell, x, n, y, state, o);
-    for (int i = 0; g->status && i < n; i++)
+    for (int i = 0; g->status && y && i < n; i++)
         y[i] = (leat_out){g->poison, 0};
     for (int i = 0; state_out && i < cell->def.n_states; i++)
         state_out[i] = g->status ? (leat_out){g->poison, 0} : state[i];
@@ -138,9 +145,16 @@ void leat_static_bidirectional_rnn_at(leat_loc at, leat_cell *fw, leat_cell *bw,
                                       int n, leat_out *y, leat_out *state_fw_out,
                                       leat_out *state_bw_out, const leat_rnn_options *o)
 {
-    if (!fw || !bw || n < 1)
+    if (!fw || !bw || fw->g->status || n < 1 || !x ||
+        !y) { /* a mistake, which leat_static_rnn tells */
+        leat_static_rnn_at(at, fw && bw ? fw : NULL, x, n, y, state_fw_out, o);
+        for (int i = 0; fw && bw && state_bw_out && i < bw->def.n_states; i++)
+            state_bw_out[i] = (leat_out){bw->g->poison, 0};
         return;
+    }
     leat_graph *g = fw->g;
+    if (bw->g != g)
+        leat_cell_of_another(at, g);
     leat_out *there = leat_new_array(leat_out, n), *back = leat_new_array(leat_out, n);
     leat_rnn_options forth = *o, aft = *o;
     forth.scope = "fw";

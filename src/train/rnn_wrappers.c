@@ -8,13 +8,13 @@
 #include "train/rnn_cell.h"
 
 /* A wrapper has the states of the cell inside, and no variable scope of its own. */
-static leat_cell *wrap(const leat_cell *inside, leat_cell_def def)
+static leat_cell *wrap(leat_loc at, const leat_cell *inside, leat_cell_def def)
 {
     def.n_states = inside->def.n_states;
     def.state_sizes = inside->def.state_sizes;
     def.keep_state = inside->def.keep_state;
     def.output_size = inside->def.output_size;
-    return leat_cell_make(inside->g, &def);
+    return leat_cell_make(at, inside->g, &def, inside->wrapped + 1);
 }
 
 /* ---- Layers ---- */
@@ -47,16 +47,17 @@ static leat_out step_layers(leat_graph *g, void *arg, leat_out x, const leat_out
     return x;
 }
 
-leat_cell *leat_multi_cell(leat_graph *g, leat_cell *const *cells, int n)
+leat_cell *leat_multi_cell_at(leat_loc at, leat_graph *g, leat_cell *const *cells, int n)
 {
     int64_t sizes[LEAT_MOST_STATES];
     bool keep[LEAT_MOST_STATES];
-    int n_states = 0;
+    int n_states = 0, wrapped = 0;
     if (!LEAT_USABLE(GRAPH, g))
         return NULL;
-    leat_status bad = n > 0 ? NULL
-                            : leat_error(INVALID_ARGUMENT,
-                                         "Must specify at least one cell for leat_multi_cell");
+    leat_status bad =
+        n > 0 && cells
+            ? NULL
+            : leat_error(INVALID_ARGUMENT, "Must specify at least one cell for leat_multi_cell");
     for (int i = 0; i < n && !bad; i++) {
         if (!cells[i] || cells[i]->g != g)
             bad = leat_error(INVALID_ARGUMENT, "leat_multi_cell: cell %d is no cell of this graph", i);
@@ -65,24 +66,24 @@ leat_cell *leat_multi_cell(leat_graph *g, leat_cell *const *cells, int n)
                              LEAT_MOST_STATES);
         for (int k = 0; !bad && k < cells[i]->def.n_states; k++) {
             keep[n_states] = cells[i]->def.keep_state && cells[i]->def.keep_state[k];
-            sizes[n_states++] = cells[i]->def.state_sizes[k];
+            sizes[n_states++] = leat_cell_state_size(cells[i], k);
         }
+        wrapped = !bad && cells[i]->wrapped > wrapped ? cells[i]->wrapped : wrapped;
     }
-    if (bad) {
-        leat_graph_fail(g, (leat_loc){0}, bad);
-        return NULL;
-    }
+    if (bad)
+        return leat_cell_broken(at, g, n_states, bad);
     layers *l = leat_arena_new(&g->arena, layers);
     *l = (layers){.cells = leat_arena_array(&g->arena, leat_cell *, n), .n = n};
     memcpy(l->cells, cells, sizeof(*cells) * (size_t)n);
-    return leat_cell_make(g, &(leat_cell_def){.name = "multi_rnn_cell",
-                                              .n_states = n_states,
-                                              .state_sizes = sizes,
-                                              .keep_state = keep,
-                                              .output_size = cells[n - 1]->def.output_size,
-                                              .build = build_layers,
-                                              .step = step_layers,
-                                              .arg = l});
+    const leat_cell_def def = {.name = "multi_rnn_cell",
+                               .n_states = n_states,
+                               .state_sizes = sizes,
+                               .keep_state = keep,
+                               .output_size = cells[n - 1]->def.output_size,
+                               .build = build_layers,
+                               .step = step_layers,
+                               .arg = l};
+    return leat_cell_make(at, g, &def, wrapped + 1);
 }
 
 /* ---- Dropout ---- */
@@ -199,7 +200,7 @@ leat_cell *leat_dropout_cell_at(leat_loc at, leat_cell *cell, const leat_dropout
     if (d->variational)
         leat_with_name(g, "DropoutWrapperInit") draw_noise(g, d, o);
     leat_at_leave(g, outer);
-    return wrap(cell, (leat_cell_def){.build = build_inside, .step = step_dropout, .arg = d});
+    return wrap(at, cell, (leat_cell_def){.build = build_inside, .step = step_dropout, .arg = d});
 }
 
 /* ---- Residual connections ---- */
@@ -229,7 +230,8 @@ leat_cell *leat_residual_cell(leat_cell *cell)
         return cell;
     residual *r = leat_arena_new(&cell->g->arena, residual);
     r->inside = cell;
-    return wrap(cell, (leat_cell_def){.build = build_inside, .step = step_residual, .arg = r});
+    return wrap((leat_loc){0}, cell,
+                (leat_cell_def){.build = build_inside, .step = step_residual, .arg = r});
 }
 
 /* ---- Devices ---- */
@@ -260,5 +262,6 @@ leat_cell *leat_device_cell(leat_cell *cell, const char *device)
         return cell;
     placed *p = leat_arena_new(&cell->g->arena, placed);
     *p = (placed){cell, leat_arena_strdup(&cell->g->arena, device ? device : "")};
-    return wrap(cell, (leat_cell_def){.build = build_placed, .step = step_placed, .arg = p});
+    return wrap((leat_loc){0}, cell,
+                (leat_cell_def){.build = build_placed, .step = step_placed, .arg = p});
 }

@@ -20,7 +20,7 @@
 #include "graph/graph_int.h"
 #include "train/train_int.h"
 
-enum { MOST_BATCH = 16, MOST_OUT = 64 };
+enum { MOST_BATCH = 16, MOST_OUT = 64, MOST_MICRO = 65536 };
 
 /* One stage of one micro-batch. */
 typedef struct cell {
@@ -64,12 +64,15 @@ static int outs_of(const leat_stage *s)
 static leat_status check(const leat_stage *stages, int n_stages, int n_batch,
                          const leat_pipeline_options *o)
 {
-    LEAT_REQUIRE(n_stages > 0, INVALID_ARGUMENT, "A pipeline needs at least one stage");
+    LEAT_REQUIRE(n_stages > 0 && stages, INVALID_ARGUMENT, "A pipeline needs at least one stage");
     LEAT_REQUIRE(n_batch <= MOST_BATCH, INVALID_ARGUMENT,
                  "A pipeline's batch of %d tensors: at most %d", n_batch, MOST_BATCH);
     LEAT_REQUIRE(o->micro_batches >= 0 && o->in_flight >= 0, INVALID_ARGUMENT,
                  "A pipeline with %d micro-batches, %d in flight: wants numbers above 0",
                  o->micro_batches, o->in_flight);
+    LEAT_REQUIRE(o->micro_batches <= MOST_MICRO, INVALID_ARGUMENT,
+                 "A pipeline with %d micro-batches: at most %d", o->micro_batches, MOST_MICRO);
+    LEAT_REQUIRE(o->n_vars >= 0, INVALID_ARGUMENT, "A pipeline's n_vars is %d", o->n_vars);
     for (int i = 0; i < n_stages; i++) {
         LEAT_REQUIRE(stages[i].build, INVALID_ARGUMENT, "Stage %d has no function that builds it",
                      i);
@@ -86,6 +89,8 @@ static leat_status check(const leat_stage *stages, int n_stages, int n_batch,
 
 static leat_status check_batch(const pipeline *p, leat_out x)
 {
+    LEAT_REQUIRE(leat_out_ok(x) && x.node->graph == p->g, INVALID_ARGUMENT,
+                 "A tensor of a pipeline's batch is no tensor of the graph of the others");
     const leat_shape *s = &x.node->out_shapes[x.index];
     LEAT_REQUIRE(s->rank != 0, INVALID_ARGUMENT,
                  "%s is a scalar; a batch has its examples along dimension 0", x.node->name);
@@ -385,7 +390,7 @@ leat_var_grad *leat_pipeline_gradients_at(leat_loc at, const leat_stage *stages,
                                           const leat_pipeline_options *o, leat_out *loss_out,
                                           int *n_out)
 {
-    leat_graph *g = n_batch > 0 && leat_out_ok(batch[0]) ? batch[0].node->graph : NULL;
+    leat_graph *g = n_batch > 0 && batch && leat_out_ok(batch[0]) ? batch[0].node->graph : NULL;
     leat_var_grad *v = NULL;
     *n_out = 0;
     *loss_out = (leat_out){g ? g->poison : NULL, -1};
@@ -401,8 +406,10 @@ leat_var_grad *leat_pipeline_gradients_at(leat_loc at, const leat_stage *stages,
     if (!s) {
         p.n_micro = o->micro_batches ? o->micro_batches : 1;
         p.in_flight = o->in_flight ? o->in_flight : n_stages;
-        p.cells = leat_new_array(cell, (size_t)p.n_micro * (size_t)n_stages + 1);
         p.scope = leat_variable_scope_current(g);
+        s = leat_try_array((int64_t)p.n_micro * n_stages, &p.cells);
+    }
+    if (!s) {
         leat_with_name(g, o->name ? o->name : "pipeline")
         {
             s = build(&p, batch, o, loss_out);

@@ -70,6 +70,9 @@ static inline leat_graph *leat_graph_of(leat_out x)
 {
     return x.node->graph;
 }
+/* clip.c: x has the shape of ids followed by that of a row; each row is clipped to the norm. If ids
+ * has no node, x is one row. */
+leat_out leat_clip_rows_by_norm(leat_out x, double norm, leat_out ids);
 /* moving_average.c: shadow -= (shadow - x) * by */
 leat_out leat_average_follow(leat_out shadow, leat_out x, leat_out by, const char *name);
 leat_out leat_py(const char *op, const char *name, leat_out x, leat_out y);

@@ -46,6 +46,37 @@ static void borrowed_keys(void)
     CHECK(m.n == 0 && m.borrows_keys);
 }
 
+/* Keys with one hash for the seed 0 have different ones for the secret, which a table keeps when it
+ * grows and when it is emptied. */
+static void seeded(void)
+{
+    enum { N = 1000 };
+    __extension__ typedef unsigned __int128 wide;
+    const uint64_t k0 = 0x9e3779b97f4a7c15u, k1 = 0xd1b54a32d192ed03u;
+    const uint64_t secret = leat_hash_secret();
+    const wide begin = (wide)(k0 ^ 16) * k1;
+    static uint64_t keys[N][2];
+    static bool used[1 << 16];
+    leat_map m = {.borrows_keys = true, .seed = secret};
+    int places = 0;
+    CHECK(secret && leat_hash_secret() == secret);
+    for (uint64_t i = 0; i < N; i++) {
+        const wide p = (wide)(((uint64_t)begin ^ (uint64_t)(begin >> 64)) ^ i) * k0;
+        keys[i][0] = i;
+        keys[i][1] = ((uint64_t)p ^ (uint64_t)(p >> 64)) + k1;
+        CHECK(leat_hash(keys[i], 16, 0) == leat_hash(keys[0], 16, 0));
+        bool *place = &used[leat_hash(keys[i], 16, secret) & 0xffff];
+        places += !*place;
+        *place = true;
+        CHECK(!leat_map_put_n(&m, keys[i], 16, &values[i % 512]));
+    }
+    CHECK(places > N * 9 / 10);
+    for (int i = 0; i < N; i++)
+        CHECK(leat_map_get_n(&m, keys[i], 16) == &values[i % 512]);
+    leat_map_release(&m);
+    CHECK(m.seed == secret);
+}
+
 static void churn(void)
 {
     leat_map m = {0};
@@ -98,6 +129,6 @@ static void hash(void)
 
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"basics", basics}, {"borrowed_keys", borrowed_keys}, {"churn", churn},
-               {"hash", hash});
+    return RUN(argc, argv, {"basics", basics}, {"borrowed_keys", borrowed_keys}, {"seeded", seeded},
+               {"churn", churn}, {"hash", hash});
 }

@@ -17,9 +17,9 @@
     X(kernels)                                                                                     \
     X(loop)                                                                                        \
     X(function)                                                                                    \
-    X(queue) X(graphdef) X(train) X(records) X(input) X(dataset) X(images) X(data) X(events)       \
-        X(checkpoint)                                                                              \
-        X(sharded) X(meta_graph)
+    X(queue)                                                                                       \
+    X(graphdef) X(train) X(records) X(input) X(dataset) X(images) X(data) X(events) X(checkpoint)  \
+        X(sharded) X(meta_graph) X(convolutions) X(sequences) X(packed)
 /* A server that starts and stops, steps over several tasks by each transport, and those with TLS,
  * for which the files of scenario_begin are needed. */
 #if LEAT_CLUSTER

@@ -54,6 +54,11 @@ static leat_shape some_shape(bytes *b, bool partial)
         if (pick(b, 64) == 0)
             s.dim[i] = partial ? INT64_C(1) << (20 + pick(b, 40)) : 300;
     }
+    /* Where one dimension is 0, others may be as large as they like: there are no elements. */
+    for (int i = 0; i < s.rank; i++)
+        if (s.dim[i] == 0 && pick(b, 4) == 0)
+            for (int k = 0; k < s.rank; k++)
+                s.dim[k] = s.dim[k] > 0 ? INT64_C(1) << (20 + pick(b, 43)) : 0;
     return s;
 }
 

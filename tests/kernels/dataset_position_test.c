@@ -5,6 +5,7 @@
 
 #include "core/variant.h"
 #include "kernels/dataset/state.h"
+#include "kernels/dataset/tensor_variant.h"
 
 /* ---- Positions by hand ---- */
 
@@ -286,9 +287,26 @@ static void window(void)
     ends_with(&e, "1 2 3 END");
 }
 
+/* Variants that a loop has nested, so deep that no stack would hold the recursion. */
+static void deep(void)
+{
+    leat_state_writer w = writer();
+    leat_tensor *t = leat_scalar_int64(7);
+    for (int i = 0; i < 200000 && t; i++) {
+        leat_tensor *outer = NULL;
+        CHECK_OK(leat_tensor_new(LEAT_VARIANT, leat_shape(), &outer));
+        *(leat_variant *)leat_tensor_mutable(outer) = leat_tensor_variant(t);
+        t = outer;
+    }
+    CHECK_ERROR(leat_state_put_tensor(&w, t), UNIMPLEMENTED,
+                "keeps variants inside each other 9 deep cannot be saved");
+    leat_tensor_unref(t);
+    leat_strbuf_release(&w.bytes);
+}
+
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"no_iterator", no_iterator}, {"no_input", no_input},
+    return RUN(argc, argv, {"deep", deep}, {"no_iterator", no_iterator}, {"no_input", no_input},
                {"beside_an_error", beside_an_error},
                {"ahead_of_another_type", ahead_of_another_type}, {"interleave", interleave},
                {"group", group}, {"reducer", reducer}, {"window", window});

@@ -3,36 +3,9 @@
  * messages. */
 #include <leat/leat.h>
 
-#include "train/sequences.h"
+#include "train/values.h"
 
-enum { BATCH = 2, TIME = 4, DEPTH = 3, UNITS = 3, MOST = 2000 };
-
-/* Element i of tensor number k, as make_rnn.py computes it. */
-static double value(int64_t i, int k)
-{
-    return 0.6 * sin(0.7 * (double)i + 1.3 * k);
-}
-
-static leat_tensor *tensor(leat_dtype t, leat_shape s, int k)
-{
-    leat_tensor *x = NULL;
-    CHECK_OK(leat_tensor_new(t, s, &x));
-    for (int64_t i = 0; x && i < leat_tensor_count(x); i++) {
-        if (t == LEAT_DOUBLE)
-            ((double *)leat_tensor_mutable(x))[i] = value(i, k);
-        else
-            ((float *)leat_tensor_mutable(x))[i] = (float)value(i, k);
-    }
-    return x;
-}
-
-static leat_out constant(leat_graph *g, leat_dtype t, leat_shape s, int k)
-{
-    leat_tensor *v = tensor(t, s, k);
-    leat_out c = leat_const(g, v);
-    leat_tensor_unref(v);
-    return c;
-}
+enum { BATCH = 2, TIME = 4, DEPTH = 3, UNITS = 3 };
 
 typedef struct net {
     leat_graph *g;
@@ -74,19 +47,9 @@ static void check_variables(const char *name, const leat_out *vars, int n)
 static void compare(const char *name, const char *part, leat_tensor *const *got, int n,
                     double tolerance)
 {
-    static double want[MOST];
     char line[128];
-    int at = 0;
     snprintf(line, sizeof(line), "%s.%s", name, part);
-    const int count = sequence_in("rnn.txt", line, want, MOST);
-    for (int i = 0; i < n; i++) {
-        for (int64_t k = 0; got[i] && k < leat_tensor_count(got[i]); k++, at++)
-            if (at < count && !(fabs(leat_tensor_at(got[i], k) - want[at]) <= tolerance))
-                test_failures++, printf("%s: element %d is %.7g, want %.7g\n", line, at,
-                                        leat_tensor_at(got[i], k), want[at]);
-        leat_tensor_unref(got[i]);
-    }
-    CHECK_INT(at, count);
+    check_sequence("rnn.txt", line, got, n, tolerance);
 }
 
 /* The sum of the outputs and the states, weighted. */
@@ -477,8 +440,128 @@ WRONG(two_depths, leat_cell *c = leat_gru_cell(g, 2); leat_out state;
       leat_cell_step(c, leat_zeros(g, LEAT_FLOAT, leat_shape(BATCH, 3)), &state, &state);
       leat_cell_step(c, leat_zeros(g, LEAT_FLOAT, leat_shape(BATCH, 4)), &state, &state))
 
+WRONG(no_definition, leat_cell_new(g, NULL))
+WRONG(no_sizes,
+      leat_cell_new(g, &(leat_cell_def){.n_states = 1, .output_size = 2, .step = add_step}))
+WRONG(few_units, leat_basic_lstm_cell(g, -4))
+WRONG(many_units, leat_dynamic_rnn(leat_basic_lstm_cell(g, INT64_C(1) << 62), x, NULL))
+WRONG(many_columns,
+      leat_dynamic_rnn(leat_gru_cell(g, 2),
+                       leat_placeholder(g, LEAT_FLOAT, leat_shape(2, 3, INT64_MAX)), NULL))
+WRONG(null_cell, leat_dynamic_rnn(NULL, x, NULL))
+WRONG(null_layers, leat_multi_cell(g, NULL, 2))
+WRONG(null_layer, leat_cell *c = NULL; leat_multi_cell(g, &c, 1))
+WRONG(null_outputs, leat_out in = leat_zeros(g, LEAT_FLOAT, leat_shape(2, 3));
+      leat_static_rnn(leat_gru_cell(g, 2), &in, 1, NULL, NULL))
+WRONG(null_inputs, leat_out y[2]; leat_static_rnn(leat_gru_cell(g, 2), NULL, 2, y, NULL))
+WRONG(null_state, leat_cell *c = leat_gru_cell(g, 2); leat_out state;
+      leat_cell_zero_state(c, 2, LEAT_FLOAT, &state);
+      leat_cell_step(c, leat_zeros(g, LEAT_FLOAT, leat_shape(2, 3)), &state, NULL))
+WRONG(null_zeros, leat_cell_zero_state(leat_gru_cell(g, 2), 2, LEAT_FLOAT, NULL))
+WRONG(few_projected, leat_lstm_cell(g, 2, .num_proj = -3))
+WRONG(few_slices, leat_lstm_cell(g, 2, .num_unit_shards = -1))
+WRONG(deep, leat_cell *c = leat_gru_cell(g, DEPTH);
+      for (int i = 0; i < 100; i++) c = leat_residual_cell(c); leat_dynamic_rnn(c, x, NULL))
+WRONG(deep_layers, leat_cell *c = leat_gru_cell(g, DEPTH);
+      for (int i = 0; i < 100; i++) c = leat_multi_cell(g, &c, 1); leat_dynamic_rnn(c, x, NULL))
+
+static leat_out no_output(leat_graph *g, void *arg, leat_out x, const leat_out *state,
+                          leat_out *next)
+{
+    next[0] = x;
+    return (leat_out){0};
+}
+static leat_out no_next(leat_graph *g, void *arg, leat_out x, const leat_out *state, leat_out *next)
+{
+    return x;
+}
+static void run_step(leat_graph *g, leat_out x,
+                     leat_out (*step)(leat_graph *g, void *arg, leat_out x, const leat_out *state,
+                                      leat_out *next))
+{
+    const int64_t size = DEPTH;
+    leat_dynamic_rnn(leat_cell_new(g, &(leat_cell_def){.name = "mine",
+                                                       .n_states = 1,
+                                                       .state_sizes = &size,
+                                                       .output_size = DEPTH,
+                                                       .step = step}),
+                     x, NULL);
+}
+WRONG(outputless, run_step(g, x, no_output))
+WRONG(stateless, run_step(g, x, no_next))
+
+static void two_graphs(leat_graph *g, leat_out x)
+{
+    leat_graph *other = leat_graph_new();
+    leat_out y[2], in[2];
+    in[0] = in[1] = leat_zeros(g, LEAT_FLOAT, leat_shape(2, 3));
+    leat_bidirectional_dynamic_rnn(leat_gru_cell(g, 2), leat_gru_cell(other, 2), x, y, NULL, NULL);
+    leat_static_bidirectional_rnn(leat_gru_cell(g, 2), leat_gru_cell(other, 2), in, 2, y, NULL,
+                                  NULL);
+    leat_graph_free(other);
+}
+
+/* What a function writes after a mistake can be used: it is the result of a mistake, too. */
+static void after_a_mistake(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out in[2], y[2], state[4], axis = leat_scalar(g, LEAT_INT32, 0);
+    in[0] = in[1] = leat_zeros(g, LEAT_FLOAT, leat_shape(2, 3));
+    leat_cell *c = leat_basic_lstm_cell(g, -4), *both[2] = {c, c};
+    leat_cell *layers = leat_multi_cell(g, both, 2);
+    CHECK_INT(leat_cell_states(c), 2);
+    CHECK_INT(leat_cell_states(layers), 4);
+    CHECK_INT(leat_cell_state_size(layers, 3), 0);
+#define USE(statement, out, n)                                                                     \
+    memset(out, 0x5a, sizeof(out));                                                                \
+    statement;                                                                                     \
+    leat_concat(out, n, axis)
+    USE(leat_cell_zero_state(layers, 2, LEAT_FLOAT, state), state, 4);
+    USE(leat_cell_step(layers, in[0], state, state), state, 4);
+    USE(leat_static_rnn(c, in, 2, y, NULL), y, 2);
+    USE(leat_static_rnn(layers, in, 2, y, state), state, 4);
+    USE(leat_static_bidirectional_rnn(c, c, in, 2, y, state, state + 2), state, 4);
+    USE(leat_dynamic_rnn(layers, in[0], state), state, 4);
+    USE(leat_bidirectional_dynamic_rnn(c, c, in[0], y, state, state + 2), state, 4);
+    USE(leat_block_lstm(y[0], 4, state, NULL), state, 2);
+    USE(leat_raw_rnn(c, raw_step, NULL, state, .n_passed = 2, .passed_out = y), y, 2);
+    CHECK_ERROR(leat_graph_status(g), INVALID_ARGUMENT,
+                "The number of units of a cell must be positive, got -4 (at " __FILE__);
+    leat_graph_free(g);
+    g = leat_graph_new();
+    in[0] = in[1] = leat_zeros(g, LEAT_FLOAT, leat_shape(2, 3));
+    USE(leat_static_rnn(NULL, in, 2, y, NULL), y, 2);
+    CHECK_ERROR(leat_graph_status(g), INVALID_ARGUMENT, "leat_static_rnn: the cell is NULL");
+    leat_graph_free(g);
+    g = leat_graph_new();
+    in[0] = leat_zeros(g, LEAT_FLOAT, leat_shape(2, 3, 4));
+    USE(leat_bidirectional_dynamic_rnn(NULL, NULL, in[0], y, NULL, NULL), y, 2);
+    CHECK_ERROR(leat_graph_status(g), INVALID_ARGUMENT, "the cell is NULL");
+    leat_graph_free(g);
+#undef USE
+}
+
 static void mistakes(void)
 {
+    refuse(no_definition, "leat_cell_new: the definition of the cell is NULL (at " __FILE__);
+    refuse(no_sizes, "the sizes of the cell's 1 states are missing");
+    refuse(few_units, "The number of units of a cell must be positive, got -4");
+    refuse(many_units, "The number of units of a cell must be at most 2147483647, got 4611");
+    refuse(many_columns, "The number of columns of the input of a cell must be at most 2147483647");
+    refuse(null_cell, "leat_dynamic_rnn: the cell is NULL");
+    refuse(null_layers, "Must specify at least one cell for leat_multi_cell");
+    refuse(null_layer, "leat_multi_cell: cell 0 is no cell of this graph");
+    refuse(null_outputs, "leat_static_rnn: y is NULL");
+    refuse(null_inputs, "leat_static_rnn: x is NULL");
+    refuse(null_state, "leat_cell_step: state_out is NULL");
+    refuse(null_zeros, "leat_cell_zero_state: state_out is NULL");
+    refuse(few_projected, "num_proj of a cell must be from 1 to 2147483647, got -3");
+    refuse(few_slices, "num_unit_shards and num_proj_shards of a cell must be positive, got -1");
+    refuse(deep, "More than 64 cells are inside each other");
+    refuse(deep_layers, "More than 64 cells are inside each other");
+    refuse(outputless, "The step of the cell mine has given no output");
+    refuse(stateless, "The step of the cell mine has not written state 0 of 1");
+    refuse(two_graphs, "The cells of both directions are of different graphs");
     refuse(no_units, "The number of units of a cell must be positive, got 0");
     refuse(no_cells, "Must specify at least one cell for leat_multi_cell");
     refuse(float_lengths, "sequence_length must be int32 or int64, got float (zeros)");
@@ -532,5 +615,6 @@ int main(int argc, char **argv)
                {"block_gru_cell", block_gru_cell}, {"block_lstm", block_lstm},
                {"block_lstm_lengths", block_lstm_lengths}, {"dropout", dropout},
                {"variational", variational}, {"any_size", any_size}, {"shared", shared},
-               {"own", own}, {"mistakes", mistakes}, {"late_lengths", late_lengths});
+               {"own", own}, {"mistakes", mistakes}, {"after_a_mistake", after_a_mistake},
+               {"late_lengths", late_lengths});
 }

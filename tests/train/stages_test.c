@@ -5,6 +5,7 @@
 
 #include <leat/leat.h>
 #include <leat/extend.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -392,6 +393,8 @@ static void mistakes(void)
         {{{.build = nothing}}, 1, {.micro_batches = 5}, "has 6 examples, which 5 micro-batches do"},
         {{{.build = nothing}}, 1, {.micro_batches = -1}, "-1 micro-batches"},
         {{{.build = nothing}}, 1, {.in_flight = -1}, "-1 in flight"},
+        {{{.build = nothing}}, 1, {.micro_batches = INT_MAX}, "micro-batches: at most 65536"},
+        {{{.build = nothing}}, 1, {.n_vars = -1}, "A pipeline's n_vars is -1"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         leat_graph *g = leat_graph_new();
@@ -410,6 +413,18 @@ static void mistakes(void)
     free(leat_pipeline_gradients(&stage, 1, &x, 1, &loss, &n, .micro_batches = 2));
     CHECK_ERROR(leat_graph_status(g), INVALID_ARGUMENT, "is a scalar");
     leat_graph_free(g);
+    g = leat_graph_new();
+    leat_out batch[2] = {leat_zeros(g, LEAT_FLOAT, leat_shape(2, 2))};
+    free(leat_pipeline_gradients(&stage, 1, batch, 2, &loss, &n));
+    CHECK_ERROR(leat_graph_status(g), INVALID_ARGUMENT, "batch is no tensor of the graph");
+    leat_graph_free(g);
+    g = leat_graph_new();
+    batch[0] = leat_zeros(g, LEAT_FLOAT, leat_shape(2, 2));
+    free(leat_pipeline_gradients(NULL, 1, batch, 1, &loss, &n));
+    CHECK_ERROR(leat_graph_status(g), INVALID_ARGUMENT, "A pipeline needs at least one stage");
+    leat_graph_free(g);
+    free(leat_pipeline_gradients(&stage, 1, NULL, 1, &loss, &n));
+    CHECK(!loss.node);
 }
 
 int main(int argc, char **argv)

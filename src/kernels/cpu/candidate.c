@@ -5,8 +5,11 @@
 #include <pthread.h>
 
 #include "core/checked.h"
+#include "core/map.h"
 #include "kernels/cpu/candidate.h"
 #include "kernels/cpu/distributions.h"
+
+enum { A_CLASS = 64 }; /* elements whose time a class takes */
 
 typedef struct sampler_state {
     _Atomic(leat_resource *) generator; /* first, as leat_random_reserve wants it */
@@ -73,7 +76,7 @@ static float chance_fixed(const batch *b, int64_t value)
 
 typedef struct classes {
     int64_t *slot; /* a class and a number for each slot; the number is -1 where there is none */
-    uint64_t mask;
+    uint64_t mask, secret;
 } classes;
 
 static leat_status classes_init(leat_kernel *k, int64_t n, classes *out)
@@ -85,15 +88,14 @@ static leat_status classes_init(leat_kernel *k, int64_t n, classes *out)
     const leat_shape s = leat_shape((int64_t)slots, 2);
     LEAT_TRY(leat_kernel_temp(k, LEAT_INT64, &s, &t));
     memset(t->data, 0xff, leat_tensor_bytes(t));
-    *out = (classes){.slot = AT(int64_t, t), .mask = slots - 1};
+    *out = (classes){.slot = AT(int64_t, t), .mask = slots - 1, .secret = leat_hash_secret()};
     return NULL;
 }
 
 /* The number of the class, for the caller to read or write. */
 static int64_t *classes_at(const classes *c, int64_t value)
 {
-    uint64_t h = (uint64_t)value * 0x9E3779B97F4A7C15u;
-    for (h ^= h >> 32;; h++) {
+    for (uint64_t h = leat_mix((uint64_t)value ^ c->secret);; h++) {
         int64_t *slot = c->slot + 2 * (h & c->mask);
         if (slot[1] < 0)
             slot[0] = value;
@@ -124,8 +126,8 @@ static leat_status draw_distinct(const batch *b, leat_philox_single *s, int64_t 
                      "%" PRId64 " draws gave %" PRId64 " distinct classes of the %" PRId64
                      " that num_sampled wants: too many classes are too unlikely",
                      tries, found, b->sampled);
-        if (tries % 65536 == 0 && leat_kernel_cancelled(b->k))
-            break;
+        if (tries % 65536 == 0)
+            LEAT_TRY(leat_kernel_check(b->k));
         const int64_t value = b->draw(b, s);
         int64_t *number = classes_at(&used, value);
         if (*number < 0) {
@@ -133,8 +135,6 @@ static leat_status draw_distinct(const batch *b, leat_philox_single *s, int64_t 
             out[found++] = value;
         }
     }
-    for (; found < b->sampled; found++) /* cancelled: nobody sees them */
-        out[found] = 0;
     *tries_out = tries;
     return NULL;
 }
@@ -161,14 +161,24 @@ static leat_status draw_batch(const batch *b, const leat_tensor *true_classes, l
     /* Draws beyond these use numbers that the next run uses, too, as in TensorFlow. */
     LEAT_TRY(leat_random_reserve(b->k, ((uint64_t)b->sampled * 2048 + 3) / 4, &p));
     leat_philox_single s = {.gen = &p, .used = 4};
+    leat_look look = leat_look_begin(b->k);
     if (unique)
         LEAT_TRY(draw_distinct(b, &s, out, &tries));
-    for (int64_t i = 0; !unique && i < b->sampled; i++)
+    for (int64_t i = 0; !unique && i < b->sampled; i++) {
         out[i] = b->draw(b, &s);
-    for (int64_t i = 0; i < b->sampled; i++)
+        if (leat_look_over(&look, A_CLASS))
+            return leat_kernel_check(b->k);
+    }
+    for (int64_t i = 0; i < b->sampled; i++) {
         AT(float, y[2])[i] = expected(b, b->chance(b, out[i]), tries);
-    for (int64_t i = 0; i < true_classes->count; i++)
+        if (leat_look_over(&look, A_CLASS))
+            return leat_kernel_check(b->k);
+    }
+    for (int64_t i = 0; i < true_classes->count; i++) {
         AT(float, y[1])[i] = expected(b, b->chance(b, AT(int64_t, true_classes)[i]), tries);
+        if (leat_look_over(&look, A_CLASS))
+            return leat_kernel_check(b->k);
+    }
     return NULL;
 }
 
@@ -273,11 +283,18 @@ static leat_status hits_run(leat_kernel *k)
                  "CandidateSampler");
     classes c;
     LEAT_TRY(classes_init(k, sampled->count, &c));
-    for (int64_t i = 0; i < sampled->count; i++)
+    leat_look look = leat_look_begin(k);
+    for (int64_t i = 0; i < sampled->count; i++) {
         *classes_at(&c, AT(int64_t, sampled)[i]) = i;
+        if (leat_look_over(&look, A_CLASS))
+            return leat_kernel_check(k);
+    }
     int64_t n = 0;
-    for (int64_t i = 0; i < t->count; i++)
+    for (int64_t i = 0; i < t->count; i++) {
         n += *classes_at(&c, AT(int64_t, t)[i]) >= 0;
+        if (leat_look_over(&look, A_CLASS))
+            return leat_kernel_check(k);
+    }
     leat_tensor *rows, *ids, *weights;
     const leat_shape s = leat_shape(n);
     LEAT_TRY(leat_kernel_out(k, 0, &s, &rows));
@@ -285,6 +302,8 @@ static leat_status hits_run(leat_kernel *k)
     LEAT_TRY(leat_kernel_out(k, 2, &s, &weights));
     n = 0;
     for (int64_t i = 0; i < t->count; i++) {
+        if (leat_look_over(&look, A_CLASS))
+            return leat_kernel_check(k);
         const int64_t at = *classes_at(&c, AT(int64_t, t)[i]);
         if (at < 0)
             continue;

@@ -205,22 +205,23 @@ static bool is_candidate(const search *s, double total)
     return total > -INFINITY && (s->beam.n < s->width || total > s->beam.at[0]->total);
 }
 
-static node *child_of(node *x, int32_t label)
+/* Adds the number of children that were looked at to *seen. */
+static node *child_of(node *x, int32_t label, int64_t *seen)
 {
     node *c = x->child;
-    while (c && c->label != label)
-        c = c->next;
+    for (; c && c->label != label; c = c->next)
+        ++*seen;
     return c;
 }
 
 /* x goes on with another label, if that is likely enough for the beam. Else, as in TensorFlow, if
  * these labels were in the beam before this step and have left it, they are not gone on with. */
-static leat_status extend(search *s, node *x, int32_t label, double likely)
+static leat_status extend(search *s, node *x, int32_t label, double likely, int64_t *seen)
 {
     const bool enters = is_candidate(s, likely);
     if (!enters && s->left.n == 0)
         return NULL;
-    node *c = child_of(x, label);
+    node *c = child_of(x, label, seen);
     if (c && c->in_beam)
         return NULL;
     if (!enters) {
@@ -257,12 +258,12 @@ static leat_status step(search *s, const beam_args *a, int64_t b, int64_t t, lea
         node *x = s->branches.at[i];
         if (!is_candidate(s, x->old_total))
             continue;
-        if (leat_look_over(look, in->classes))
-            break;
-        for (int64_t c = 0; c < in->blank; c++) {
+        for (int64_t c = 0, seen = 0; c < in->blank; c++, seen = 0) {
             const double likely =
                 leat_ctc_logit(in, t, b, c) - norm + (c == x->label ? x->old_blank : x->old_total);
-            LEAT_TRY(extend(s, x, (int32_t)c, likely));
+            LEAT_TRY(extend(s, x, (int32_t)c, likely, &seen));
+            if (leat_look_over(look, 4 + 4 * seen))
+                return NULL;
         }
     }
     sweep(s);

@@ -18,6 +18,7 @@ leat_feature *leat_wanted_add(leat_wanted *w, const char *key, size_t n, leat_fe
 leat_status leat_wanted_index(leat_wanted *w)
 {
     w->by_key.borrows_keys = true;
+    w->by_key.seed = leat_hash_secret();
     for (int i = 0; i < w->n; i++) {
         const size_t n = leat_span_size(w->v[i].key);
         LEAT_REQUIRE(!leat_map_put_n(&w->by_key, w->v[i].key.p, n, &w->v[i]), INVALID_ARGUMENT,

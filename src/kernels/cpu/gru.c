@@ -99,6 +99,14 @@ EACH(g, output, {
     g->h[e] = g->u[e] * (g->in[H_PREV][e] - c) + c;
 })
 
+/* Rows without elements may be very many. */
+static void for_rows(const gru *g, double unit_ns,
+                     void (*fn)(void *arg, int64_t begin, int64_t end))
+{
+    if (g->z.units)
+        leat_kernel_for(g->k, g->z.batch, unit_ns * (double)g->z.units, fn, (void *)g);
+}
+
 static leat_status cell(leat_kernel *k)
 {
     gru g;
@@ -111,9 +119,9 @@ static leat_status cell(leat_kernel *k)
     LEAT_TRY(matrix(&g, -1, 2 * units, &g.ru_bar));
     LEAT_TRY(matrix(&g, -1, units, &g.h_reset));
     multiply_both(&g, g.in[H_PREV], g.in[W_RU], 2 * units, g.in[B_RU], g.ru_bar);
-    leat_kernel_for(k, g.z.batch, 4.0 * (double)units, gates, &g);
+    for_rows(&g, 4, gates);
     multiply_both(&g, g.h_reset, g.in[W_C], units, g.in[B_C], g.c);
-    leat_kernel_for(k, g.z.batch, 2.0 * (double)units, output, &g);
+    for_rows(&g, 2, output);
     return NULL;
 }
 
@@ -141,9 +149,9 @@ static leat_status cell_grad(leat_kernel *k)
     LEAT_TRY(matrix(&g, 3, 2 * units, &g.ru_bar));
     LEAT_TRY(matrix(&g, -1, units, &g.h_reset));
     const float *w_ru = g.in[W_RU], *w_c = g.in[W_C];
-    leat_kernel_for(k, g.z.batch, 1.0 * (double)units, candidate_grad, &g);
+    for_rows(&g, 1, candidate_grad);
     multiply(&g, true, units, units, g.d_c_bar, w_c + inputs * units, g.h_reset, NULL, false);
-    leat_kernel_for(k, g.z.batch, 1.0 * (double)units, reset_grad, &g);
+    for_rows(&g, 1, reset_grad);
     multiply(&g, true, inputs, units, g.d_c_bar, w_c, d_x, NULL, false);
     multiply(&g, true, inputs, 2 * units, g.ru_bar, w_ru, d_x, NULL, true);
     multiply(&g, true, units, 2 * units, g.ru_bar, w_ru + inputs * 2 * units, g.d_h_prev, NULL,

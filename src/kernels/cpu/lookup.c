@@ -77,6 +77,7 @@ static leat_status make(leat_kernel *k, const char *name, leat_resource **out)
     t->key_type = leat_node_type(n, "key_dtype");
     t->value_type = leat_node_type(n, "value_dtype");
     t->value_shape = shape;
+    t->values.seed = leat_hash_secret();
     t->dense = dense;
     t->once = strncmp(leat_node_op(n), "HashTable", 9) == 0;
     *out = &t->base;
@@ -158,10 +159,18 @@ static leat_status put_one(table *t, const void *key, size_t n, const void *valu
     return NULL;
 }
 
-static leat_status put(table *t, const leat_tensor *keys, const leat_tensor *values)
+/* Elements whose time it takes to find or insert a key. */
+enum { A_KEY = 64 };
+
+/* With a kernel: ends between two keys once its step is over. NULL: all keys are put. */
+static leat_status put(leat_kernel *k, table *t, const leat_tensor *keys, const leat_tensor *values)
 {
-    size_t bytes = (size_t)leat_shape_count(&t->value_shape) * leat_element_size(t->value_type);
+    const int64_t count = leat_shape_count(&t->value_shape);
+    size_t bytes = (size_t)count * leat_element_size(t->value_type);
+    leat_look look = leat_look_begin(k);
     for (int64_t i = 0; i < keys->count; i++) {
+        if (k && leat_look_over(&look, A_KEY + count))
+            return leat_kernel_check(k);
         size_t n;
         const void *key = key_at(keys, i, &n);
         LEAT_TRY(put_one(t, key, n, (const char *)values->data + (size_t)i * bytes));
@@ -201,7 +210,10 @@ static leat_status find(leat_kernel *k, table *t)
     LEAT_TRY(values_shape(t, &keys->shape, &shape));
     LEAT_TRY(leat_kernel_out(k, 0, &shape, &y));
     size_t bytes = (size_t)otherwise->count * leat_element_size(t->value_type);
+    leat_look look = leat_look_begin(k);
     for (int64_t i = 0; i < keys->count; i++) {
+        if (leat_look_over(&look, A_KEY + otherwise->count))
+            return leat_kernel_check(k);
         size_t n;
         const void *key = key_at(keys, i, &n);
         const row *r = leat_map_get_n(&t->values, key, n);
@@ -234,7 +246,7 @@ static leat_status fill_once(table *t, const leat_tensor *keys, const leat_tenso
                  "Table was already initialized with different data.");
     if (t->filled)
         return NULL;
-    leat_status s = put(t, keys, values);
+    leat_status s = put(NULL, t, keys, values);
     t->filled = !s;
     return s;
 }
@@ -257,7 +269,7 @@ leat_status leat_lookup_fill(leat_resource *r, const leat_tensor *keys, const le
 {
     table *t = (table *)r;
     pthread_mutex_lock(&t->lock);
-    leat_status s = t->filled ? NULL : put(t, keys, values);
+    leat_status s = t->filled ? NULL : put(NULL, t, keys, values);
     t->filled |= !s;
     pthread_mutex_unlock(&t->lock);
     return s;
@@ -271,7 +283,7 @@ static leat_status insert(leat_kernel *k, table *t)
     LEAT_TRY(check_pairs(k, t));
     LEAT_REQUIRE(!t->once, UNIMPLEMENTED,
                  "Insert not supported by InitializableLookupTable implementations");
-    return put(t, leat_kernel_in(k, 1), leat_kernel_in(k, 2));
+    return put(k, t, leat_kernel_in(k, 1), leat_kernel_in(k, 2));
 }
 
 static leat_status import(leat_kernel *k, table *t)
@@ -283,7 +295,7 @@ static leat_status import(leat_kernel *k, table *t)
     if (t->once)
         return fill_once(t, leat_kernel_in(k, 1), leat_kernel_in(k, 2));
     clear(t);
-    return put(t, leat_kernel_in(k, 1), leat_kernel_in(k, 2));
+    return put(NULL, t, leat_kernel_in(k, 1), leat_kernel_in(k, 2));
 }
 
 static leat_status initialize(leat_kernel *k, table *t)

@@ -73,13 +73,17 @@ static leat_status check_key(const leat_dense *d, const leat_tensor *keys, int64
     return NULL;
 }
 
-/* The bucket of key i, or (found_out: false) where the search ends: at an empty bucket or, for
+/* Keys may be such that their search is long: it ends with the step, between two keys. The bucket
+ * of key i, or (found_out: false) where the search ends: at an empty bucket or, for
  * insertion, at a deleted one. */
 static leat_status probe(const leat_dense *d, const leat_tensor *keys, int64_t i, bool to_put,
-                         int64_t *at_out, bool *found_out)
+                         leat_look *look, int64_t *at_out, bool *found_out)
 {
+    enum { JUMP = 16 }; /* elements whose time it takes to get what is not in a cache */
     uint64_t at = hash(d, keys, i), mask = (uint64_t)d->n_buckets - 1;
     for (int64_t tries = 0; tries < d->n_buckets; at += (uint64_t)++tries) {
+        if (leat_look_over(look, JUMP + d->key_size))
+            return leat_kernel_check(look->k);
         *at_out = (int64_t)(at & mask);
         *found_out = same_key(d, d->keys, *at_out, keys, i);
         if (*found_out || same_key(d, d->keys, *at_out, d->empty, 0) ||
@@ -211,36 +215,40 @@ leat_status leat_dense_find(leat_kernel *k, const leat_dense *d)
                  leat_shape_show(&otherwise->shape).s);
     LEAT_TRY(batch_of(d, keys, &n));
     LEAT_TRY(leat_kernel_out(k, 0, &shape, &y));
+    leat_look look = leat_look_begin(k);
     for (int64_t i = 0; i < n; i++) {
         LEAT_TRY(check_key(d, keys, i));
-        LEAT_TRY(probe(d, keys, i, false, &at, &found));
+        LEAT_TRY(probe(d, keys, i, false, &look, &at, &found));
         LEAT_TRY(copy_row(y, i, found ? d->values : otherwise, found ? at : 0, d->value_size));
     }
     return NULL;
 }
 
-static leat_status put(leat_dense *d, const leat_tensor *keys, const leat_tensor *values, int64_t i)
+static leat_status put(leat_dense *d, const leat_tensor *keys, const leat_tensor *values, int64_t i,
+                       leat_look *look)
 {
     int64_t at = 0;
     bool found = false;
-    LEAT_TRY(probe(d, keys, i, true, &at, &found));
+    LEAT_TRY(probe(d, keys, i, true, look, &at, &found));
     if (!found)
         LEAT_TRY(copy_row(d->keys, at, keys, i, d->key_size));
     d->n_entries += !found;
     return copy_row(d->values, at, values, i, d->value_size);
 }
 
-/* Makes more buckets and inserts all pairs again. */
-static leat_status grow(leat_dense *d, int64_t n)
+/* Makes more buckets and inserts all pairs again. After an error the table is as it was. */
+static leat_status grow(leat_dense *d, int64_t n, leat_look *look)
 {
+    const leat_dense before = *d;
     leat_tensor *keys = leat_tensor_ref(d->keys), *values = leat_tensor_ref(d->values);
-    int64_t before = d->n_buckets;
     leat_status s = allocate(d, n);
-    for (int64_t i = 0; i < before && !s; i++)
+    for (int64_t i = 0; i < before.n_buckets && !s; i++)
         if (!same_key(d, d->empty, 0, keys, i) && !same_key(d, d->deleted, 0, keys, i))
-            s = put(d, keys, values, i);
-    leat_tensor_unref(keys);
-    leat_tensor_unref(values);
+            s = put(d, keys, values, i, look);
+    leat_tensor_unref(s ? d->keys : keys);
+    leat_tensor_unref(s ? d->values : values);
+    if (s)
+        *d = before;
     return s;
 }
 
@@ -261,14 +269,15 @@ leat_status leat_dense_insert(leat_kernel *k, leat_dense *d)
     int64_t n;
     LEAT_TRY(check_values(d, keys, values, &d->value_shape));
     LEAT_TRY(batch_of(d, keys, &n));
+    leat_look look = leat_look_begin(k);
     int64_t buckets = d->n_buckets;
     while ((double)(d->n_entries + n) > (double)buckets * d->max_load && buckets < 1LL << 61)
         buckets *= 2;
     if (buckets != d->n_buckets)
-        LEAT_TRY(grow(d, buckets));
+        LEAT_TRY(grow(d, buckets, &look));
     for (int64_t i = 0; i < n; i++) {
         LEAT_TRY(check_key(d, keys, i));
-        LEAT_TRY(put(d, keys, values, i));
+        LEAT_TRY(put(d, keys, values, i, &look));
     }
     return NULL;
 }
@@ -281,9 +290,10 @@ leat_status leat_dense_remove(leat_kernel *k, leat_dense *d)
     bool found = false;
     LEAT_TRY(values_shape(d, &keys->shape, &d->value_shape, &unused));
     LEAT_TRY(batch_of(d, keys, &n));
+    leat_look look = leat_look_begin(k);
     for (int64_t i = 0; i < n; i++) {
         LEAT_TRY(check_key(d, keys, i));
-        LEAT_TRY(probe(d, keys, i, false, &at, &found));
+        LEAT_TRY(probe(d, keys, i, false, &look, &at, &found));
         if (found)
             LEAT_TRY(copy_row(d->keys, at, d->deleted, 0, d->key_size));
         d->n_entries -= found;

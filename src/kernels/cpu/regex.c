@@ -49,14 +49,14 @@ static void regex_release(void *state)
 }
 
 /* at[i]: the pieces before i can have matched what was read so far. */
-static bool matches(const regex_state *r, const leat_string *s, bool *at)
+static bool matches(const regex_state *r, const leat_string *s, bool *at, leat_look *look)
 {
     memset(at, 0, (size_t)r->n + 1);
     at[0] = true;
     for (size_t k = 0;; k++) {
         for (int i = 0; i < r->n; i++)
             at[i + 1] |= at[i] && r->v[i].may_miss;
-        if (k == s->size)
+        if (k == s->size || leat_look_over(look, 4 * (r->n + 1)))
             return at[r->n];
         unsigned char c = (unsigned char)s->data[k];
         for (int i = r->n; i > 0; i--) {
@@ -75,8 +75,9 @@ static leat_status regex_run(leat_kernel *k)
     leat_tensor *y;
     LEAT_TRY(leat_kernel_out(k, 0, &x->shape, &y));
     bool *at = leat_new_array(bool, r->n + 1);
-    for (int64_t i = 0; i < x->count; i++)
-        AT(bool, y)[i] = matches(r, AT(leat_string, x) + i, at);
+    leat_look look = leat_look_begin(k);
+    for (int64_t i = 0; i < x->count && !leat_look_over(&look, 1); i++)
+        AT(bool, y)[i] = matches(r, AT(leat_string, x) + i, at, &look);
     free(at);
     return NULL;
 }

@@ -26,6 +26,7 @@ static leat_status number_tokens(const leat_tensor *tokens, leat_map *out)
 {
     const leat_string *v = tokens->data;
     out->borrows_keys = true;
+    out->seed = leat_hash_secret();
     for (int64_t i = 0; i < tokens->count; i++) {
         const void *old = leat_map_put_n(out, v[i].data, v[i].size, (void *)(intptr_t)(i + 1));
         LEAT_REQUIRE(!old, FAILED_PRECONDITION,

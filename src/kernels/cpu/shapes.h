@@ -10,10 +10,10 @@ leat_status leat_shape_from_tensor(const leat_tensor *t, leat_shape *out) LEAT_M
 /* The number of elements of dims [begin, end). */
 static inline int64_t leat_shape_product(const leat_shape *s, int begin, int end)
 {
-    uint64_t n = 1; /* may wrap in a shape without elements */
+    int64_t n = 1; /* A tensor's does not overflow: see leat_shape_count. */
     for (int i = begin; i < end; i++)
-        n *= (uint64_t)s->dim[i];
-    return (int64_t)n;
+        n *= s->dim[i];
+    return n;
 }
 /* Whether s begins with prefix. */
 bool leat_shape_starts_with(const leat_shape *s, const leat_shape *prefix);

@@ -128,7 +128,10 @@ static leat_status move(leat_kernel *k, bool to_batch, bool nd)
     int64_t inner = leat_shape_product(&x->shape, b.n + 1, x->shape.rank);
     int64_t rows = leat_shape_product(&b.batch, 0, b.n + 1);
     size_t bytes = (size_t)inner * leat_element_size(x->dtype);
+    leat_look look = leat_look_begin(k);
     for (int64_t r = 0; r < rows; r++) {
+        if (leat_look_over(&look, 16 + (int64_t)bytes / 8))
+            return leat_kernel_check(k);
         int64_t s = row_in_space(&b, r);
         char *to = (char *)y->data + (size_t)(to_batch ? r : s < 0 ? 0 : s) * bytes;
         if (s >= 0)

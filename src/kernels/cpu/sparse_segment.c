@@ -1,6 +1,9 @@
 /* sparse_segment.c -- SparseSegmentSum, Mean and SqrtN, and the ops of their gradients. */
 #include "kernels/cpu/arith.h"
 #include "kernels/cpu/reduce.h"
+#include "kernels/cpu/shapes.h"
+
+enum { A_ROW = 8 }; /* elements whose time a row takes besides its own */
 
 typedef enum scaling { SUM, MEAN, SQRT_N } scaling;
 
@@ -39,15 +42,6 @@ static leat_status check(leat_kernel *k)
     return NULL;
 }
 
-/* The elements of one row. */
-static int64_t row_size(const leat_shape *s)
-{
-    int64_t n = 1;
-    for (int d = 1; d < s->rank; d++)
-        n *= s->dim[d];
-    return n;
-}
-
 static leat_status output_rows(leat_kernel *k, int64_t *rows_out)
 {
     const leat_tensor *ids = leat_kernel_in(k, 2);
@@ -79,8 +73,10 @@ static leat_status reduce(leat_kernel *k, scaling scale)
     if (y->count)
         memset(y->data, 0, leat_tensor_bytes(y));
     const leat_reduce_add add = leat_reduce_add_find(LEAT_REDUCE_SUM, x->dtype);
-    const int64_t row = row_size(&x->shape), n = ids->count, rows = x->shape.dim[0];
+    const int64_t row = leat_shape_product(&x->shape, 1, x->shape.rank);
+    const int64_t n = ids->count, rows = x->shape.dim[0];
     const size_t bytes = (size_t)row * leat_dtype_size(x->dtype);
+    leat_look look = leat_look_begin(k); /* few rows may be added many times */
     for (int64_t i = 0, end; i < n; i = end) {
         const int64_t id = leat_index_at(ids, i);
         LEAT_REQUIRE(id >= 0 && id < out.dim[0], INVALID_ARGUMENT,
@@ -93,6 +89,8 @@ static leat_status reduce(leat_kernel *k, scaling scale)
             LEAT_REQUIRE(from >= 0 && from < rows, INVALID_ARGUMENT,
                          "Bad: indices[%lld] == %lld out of range [0, %lld)", (long long)end,
                          (long long)from, (long long)rows);
+            if (leat_look_over(&look, A_ROW + row))
+                return leat_kernel_check(k);
             if (row)
                 add(to, (const char *)x->data + (size_t)from * bytes, 1, 0, row);
         }
@@ -156,14 +154,18 @@ static leat_status spread(leat_kernel *k, scaling scale)
     LEAT_TRY(leat_kernel_out(k, 0, &out, &dx));
     if (dx->count)
         memset(dx->data, 0, leat_tensor_bytes(dx));
-    const int64_t n = ids->count, row = row_size(&dy->shape), segments = dy->shape.dim[0];
+    const int64_t row = leat_shape_product(&dy->shape, 1, dy->shape.rank);
+    const int64_t n = ids->count, segments = dy->shape.dim[0];
     if (!n || !out.dim[0])
         return NULL;
     LEAT_REQUIRE(leat_index_at(ids, n - 1) < segments, INVALID_ARGUMENT,
                  "Invalid number of segments");
     int64_t *counts = NULL;
     LEAT_TRY(count_rows(k, ids, segments, &counts));
+    leat_look look = leat_look_begin(k);
     for (int64_t i = 0; i < n; i++) {
+        if (leat_look_over(&look, A_ROW + row))
+            return leat_kernel_check(k);
         const int64_t to = leat_index_at(indices, i), from = leat_index_at(ids, i);
         LEAT_REQUIRE(to >= 0 && to < out.dim[0], INVALID_ARGUMENT,
                      "Index %lld out of range [0, %lld).", (long long)to, (long long)out.dim[0]);

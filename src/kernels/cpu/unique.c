@@ -4,6 +4,7 @@
  * equals 0.0, and a NaN equals nothing, not even itself. */
 #include <inttypes.h>
 
+#include "core/map.h"
 #include "kernels/cpu/move.h"
 #include "kernels/cpu/shapes.h"
 
@@ -23,20 +24,12 @@ static const void *element(const items *x, int64_t item, int64_t o, int64_t i)
     return leat_element(x->t, (o * x->n + item) * x->inner + i);
 }
 
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-    h = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
-    return h ^ h >> 29;
-}
-
 static uint64_t hash_element(leat_dtype t, const void *p)
 {
     uint64_t v = 0;
     if (t == LEAT_STRING) {
         const leat_string *s = p;
-        for (size_t i = 0; i < s->size; i++)
-            v = mix(v, (unsigned char)s->data[i]);
-        return v;
+        return s->size ? leat_hash(s->data, s->size, leat_hash_secret()) : 0;
     }
     memcpy(&v, p, leat_element_size(t));
     bool minus_zero = (t == LEAT_FLOAT && v == 0x80000000) ||
@@ -71,12 +64,12 @@ static bool same_element(leat_dtype t, const void *a, const void *b)
  * collide. */
 static uint64_t hash_item(const items *x, int64_t item)
 {
-    uint64_t h = 0;
+    uint64_t h = leat_hash_secret(); /* items may have been chosen to collide */
     for (int64_t o = 0; o < x->outer; o++)
         for (int64_t i = 0; i < x->inner; i++) {
             const void *e = element(x, item, o, i);
             bool nan = !same_element(x->t->dtype, e, e);
-            h = mix(h, nan ? (uint64_t)item : hash_element(x->t->dtype, e));
+            h = leat_mix(h ^ (nan ? (uint64_t)item : hash_element(x->t->dtype, e)));
         }
     return h;
 }

@@ -292,9 +292,9 @@ static const entry *after(const entry *x)
     size_t n = sizeof(entry);
     if (!x->shared) {
         const int64_t *dims = (const int64_t *)(x + 1);
-        int64_t count = x->dtype == LEAT_STRING ? 1 : 0;
+        uint64_t count = x->dtype == LEAT_STRING; /* wraps only where a dimension is 0 */
         for (int i = 0; i < x->rank; i++)
-            count *= dims[i];
+            count *= (uint64_t)dims[i];
         n += 8 * ((size_t)x->rank + (size_t)count) + aligned(x->bytes);
     }
     return (const entry *)((const char *)x + n);

@@ -44,8 +44,14 @@ static leat_status put_variants(leat_state_writer *w, const leat_tensor *t)
                      "The position of an input that keeps variants of type \"%s\" cannot be saved",
                      v->type->name);
         leat_state_put_int(w, x != NULL);
+        LEAT_REQUIRE(w->nested <= MOST_NESTED, UNIMPLEMENTED,
+                     "The position of an input that keeps variants inside each other %d deep "
+                     "cannot be saved",
+                     w->nested);
+        w->nested++;
         if (x)
             LEAT_TRY(leat_state_put_tensor(w, x));
+        w->nested--;
     }
     return NULL;
 }

@@ -10,6 +10,7 @@
 struct leat_state_writer {
     leat_strbuf bytes;   /* checked */
     leat_kernel *kernel; /* whose cancellation ends waits; may be NULL */
+    int nested;          /* variants around the tensor that is put */
 };
 void leat_state_put_int(leat_state_writer *w, int64_t x);
 void leat_state_put_text(leat_state_writer *w, const char *text);

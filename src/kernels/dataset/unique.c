@@ -55,7 +55,9 @@ static leat_status note(unique_iterator *u, const leat_tensor *t, bool *new)
 
 static leat_status unique_open(leat_iterator *it)
 {
-    ((unique_iterator *)it)->seen.borrows_keys = true;
+    leat_map *seen = &((unique_iterator *)it)->seen;
+    seen->borrows_keys = true;
+    seen->seed = leat_hash_secret();
     return NULL;
 }
 
