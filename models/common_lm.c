@@ -18,6 +18,9 @@ leat_status lm_check(const lm_config *c)
                  "num_steps must be 1 to %d, not %lld", LM_MOST_STEPS, (long long)c->num_steps);
     LEAT_REQUIRE(c->keep_prob > 0 && c->keep_prob <= 1, INVALID_ARGUMENT,
                  "keep_prob must be above 0 and at most 1, not %g", c->keep_prob);
+    LEAT_REQUIRE(c->num_sampled < c->vocab_size, INVALID_ARGUMENT,
+                 "num_sampled must be less than the %lld words of the vocabulary, not %lld",
+                 (long long)c->vocab_size, (long long)c->num_sampled);
     LEAT_REQUIRE(strcmp(c->rnn_mode, "basic") == 0 || strcmp(c->rnn_mode, "block") == 0 ||
                      strcmp(c->rnn_mode, "fused") == 0,
                  INVALID_ARGUMENT, "rnn_mode is basic, block or fused, not %s", c->rnn_mode);
@@ -108,6 +111,39 @@ static leat_out fused(leat_graph *g, bool training, leat_out x, lm_model *m)
     return leat_reshape_to(x, leat_shape(-1, c->hidden_size));
 }
 
+/* The sum of the losses of all words by drawn ones; next is a vector. */
+static leat_out sampled_loss(const lm_model *m, leat_out rows, leat_out w, leat_out b,
+                             leat_out next)
+{
+    int n_weights, n_biases;
+    leat_out *weights = leat_variable_parts(w, &n_weights);
+    leat_out *biases = leat_variable_parts(b, &n_biases);
+    leat_out labels = leat_expand_dims(leat_cast(next, LEAT_INT64), leat_scalar_like(next, 1));
+    leat_out losses =
+        leat_sampled_softmax_loss(weights, n_weights, biases, n_biases, labels, rows,
+                                  m->c.num_sampled, m->c.vocab_size, .in_blocks = n_weights > 1);
+    free(weights);
+    free(biases);
+    return leat_reduce_sum(losses);
+}
+
+/* Sets logits, and gives the sum of the losses of all words. */
+static leat_out softmax(leat_graph *g, bool training, leat_out rows, leat_out next, lm_model *m)
+{
+    const lm_config *c = &m->c;
+    const bool by_rows = c->num_sampled > 0;
+    leat_out w = by_words(g, c, "softmax_w",
+                          by_rows ? leat_shape(c->vocab_size, c->hidden_size)
+                                  : leat_shape(c->hidden_size, c->vocab_size),
+                          by_rows ? 0 : 1);
+    leat_out b = by_words(g, c, "softmax_b", leat_shape(c->vocab_size), 0);
+    if (by_rows && training)
+        return sampled_loss(m, rows, w, b, next);
+    leat_out product = leat_matmul(rows, w, leat_attr_bool("transpose_b", by_rows));
+    m->logits = leat_bias_add(product, b);
+    return leat_reduce_sum(leat_sparse_softmax_cross_entropy(m->logits, next));
+}
+
 void lm_build(leat_graph *g, const lm_config *c, bool training, lm_model *m)
 {
     const leat_shape s = leat_shape(c->batch_size, c->num_steps);
@@ -117,11 +153,8 @@ void lm_build(leat_graph *g, const lm_config *c, bool training, lm_model *m)
     leat_out x = dropped(c, training, embedded(g, c, m->x));
     leat_out rows =
         strcmp(c->rnn_mode, "fused") == 0 ? fused(g, training, x, m) : unrolled(g, training, x, m);
-    leat_out w = by_words(g, c, "softmax_w", leat_shape(c->hidden_size, c->vocab_size), 1);
-    leat_out b = by_words(g, c, "softmax_b", leat_shape(c->vocab_size), 0);
-    m->logits = leat_xw_plus_b(rows, w, b);
     leat_out next = leat_reshape(leat_transpose(m->y, leat_ints(g, 1, 0)), leat_ints(g, -1));
-    m->cost = leat_div(leat_reduce_sum(leat_sparse_softmax_cross_entropy(m->logits, next)),
+    m->cost = leat_div(softmax(g, training, rows, next, m),
                        leat_scalar(g, LEAT_FLOAT, (double)c->batch_size));
 }
 

@@ -21,6 +21,9 @@ typedef struct lm_config {
     /* "basic": a step of a layer is many ops; "block": it is one op, LSTMBlockCell; "fused": all
      * steps of a layer are one op, BlockLSTM. Variables of block and fused have the same names. */
     const char *rnn_mode;
+    /* Above 0: training compares each word with so many others that are drawn, not with all, and
+     * needs their rows of softmax_w alone, which then is (vocabulary, hidden). */
+    int64_t num_sampled;
     /* Into how many variables embedding, softmax_w and softmax_b are cut, by words; 0: 1. */
     int slices;
     const char *home; /* the device of the embedding; NULL: where the other nodes are */
@@ -29,7 +32,7 @@ typedef struct lm_config {
 typedef struct lm_model {
     lm_config c;
     leat_out x, y;   /* int32 placeholders (batch, steps): ids, and the ids that follow them */
-    leat_out logits; /* (steps * batch, vocabulary) */
+    leat_out logits; /* (steps * batch, vocabulary); a NULL node if words are drawn instead */
     leat_out cost;   /* the cross entropy, summed over the steps, and averaged over the batch */
     leat_out first[LM_MOST_STATES], last[LM_MOST_STATES]; /* the states around the steps */
     int n_states;

@@ -9,7 +9,8 @@
 typedef struct progress {
     double started, last; /* seconds */
     int64_t examples, last_examples;
-    int64_t steps; /* steps in all; 0: not known; set it after progress_begin to see the time left */
+    int64_t
+        steps; /* steps in all; 0: not known; set it after progress_begin to see the time left */
     int64_t first; /* the step of the first line */
     double first_at;
     bool tty, drawn;

@@ -9,7 +9,7 @@
 #define NET(hidden, layers, steps, keep)                                                           \
     {                                                                                              \
         .hidden_size = (hidden), .num_layers = (layers), .num_steps = (steps),                     \
-        .keep_prob = (keep), .batch_size = 20, .rnn_mode = "block"                                 \
+        .keep_prob = (keep), .batch_size = 20, .rnn_mode = "fused"                                 \
     }
 static const ptb_config configs[] = {
     {"small", 0.1, 1, 5, 0.5, 4, 13, NET(200, 2, 20, 1)},
@@ -115,7 +115,7 @@ static void build_counters(ptb_graph *b, const ptb_config *c)
     static const char *const collections[] = {LEAT_GLOBAL_VARIABLES, LEAT_GLOBAL_STEP, NULL};
     PTB_MODEL(b->g, c, LEAT_REUSE_INHERIT)
     {
-        b->lr = leat_variable(b->g, "Variable", leat_scalar(b->g, LEAT_FLOAT, 0),
+        b->lr = leat_variable(b->g, "Variable", leat_scalar(b->g, LEAT_FLOAT, c->learning_rate),
                               .not_trainable = true);
         b->step = leat_get_variable(b->g, "global_step", leat_shape(), .dtype = LEAT_INT64,
                                     .initializer = leat_zeros_initializer(), .not_trainable = true,

@@ -29,7 +29,7 @@ static task_flags who = TASK_FLAGS_DEFAULT;
 static towers_flags devices_wanted = {.num_devices = 1};
 static towers_devices devices;
 static const char *model_name = "small", *data_path, *save_path, *rnn_mode, *prime = "<eos>";
-static int64_t sample, seed, threads, epochs = -1, batch_size, num_steps, hidden_size;
+static int64_t num_sampled, sample, seed, threads, epochs = -1, batch_size, num_steps, hidden_size;
 static int64_t summary_steps = 100;
 static double temperature = 1, learning_rate = -1, save_secs = 600;
 static bool log_placement;
@@ -41,7 +41,11 @@ static const flag flags[] = {
     {"save_path", FLAG_STRING, &save_path, 0,
      "checkpoints and events for TensorBoard; a run that finds checkpoints there goes on"},
     {"rnn_mode", FLAG_STRING, &rnn_mode, 0,
-     "basic: many ops for a step of a layer; block: one op; fused: one op for all steps (block)"},
+     "basic: many ops for a step of a layer; block: one op; fused: one op for all steps; default: "
+     "fused, on GPUs basic"},
+    {"num_sampled", FLAG_INT, &num_sampled, 0,
+     "train against so many words that are drawn, not against all (0); perplexities of training "
+     "are then those of the drawn words"},
     {"sample", FLAG_INT, &sample, 0, "print so many words drawn by the model in save_path"},
     {"temperature", FLAG_FLOAT, &temperature, 1e-3, "of what is drawn: below 1 more likely words"},
     {"prime", FLAG_STRING, &prime, 0, "words that the sample goes on from"},
@@ -323,8 +327,10 @@ static leat_status train(program *p)
         printf("going on from step %lld\n", (long long)done);
     for (int64_t i = mine / size; i < p->c.max_max_epoch && !is_stopped(p); i++)
         LEAT_TRY(train_epoch(p, i, size, i == mine / size ? mine % size : 0));
-    if (!is_chief(p) || is_stopped(p))
+    if (!is_chief(p))
         return NULL;
+    if (is_stopped(p))
+        return save_path ? leat_supervisor_save(p->sv, NULL) : NULL;
     LEAT_TRY(measure(p, &p->b.test, LEAT_PTB_TEST, &perplexity));
     if (is_stopped(p))
         return NULL;
@@ -440,8 +446,11 @@ static leat_status choose_config(ptb_config *c)
     c->lm.batch_size = batch_size ? batch_size : c->lm.batch_size;
     c->lm.num_steps = num_steps ? num_steps : c->lm.num_steps;
     c->lm.hidden_size = hidden_size ? hidden_size : c->lm.hidden_size;
+    if (strstr(devices.name[0], "gpu"))
+        c->lm.rnn_mode = "basic";
     c->lm.rnn_mode = rnn_mode ? rnn_mode : c->lm.rnn_mode;
-    c->lm.vocab_size = 1; /* until the text is known */
+    c->lm.vocab_size = INT64_MAX; /* until the text is known */
+    c->lm.num_sampled = num_sampled;
     return lm_check(&c->lm);
 }
 
@@ -461,7 +470,9 @@ static leat_status work(program *p)
     LEAT_TRY(leat_ptb_open(data_path, &p->data));
     printf("%s\n", leat_ptb_source(p->data));
     p->c.lm.vocab_size = leat_ptb_vocabulary(p->data);
-    leat_status s = sample ? draw_from_checkpoint(p) : train_by_supervisor(p);
+    leat_status s = lm_check(&p->c.lm);
+    if (!s)
+        s = sample ? draw_from_checkpoint(p) : train_by_supervisor(p);
     s = leat_status_first(unless_asked_to_end(p, s), leat_supervisor_close(p->sv));
     leat_ptb_close(p->data);
     leat_graph_free(p->b.g);
@@ -495,8 +506,8 @@ static leat_status run_task(program *p)
 static leat_status prepare(program *p, task *t)
 {
     LEAT_TRY(check_data_path());
-    LEAT_TRY(choose_config(&p->c));
     LEAT_TRY(towers_choose(&devices_wanted, &devices));
+    LEAT_TRY(choose_config(&p->c));
     bool clustered;
     LEAT_TRY(task_wanted(&who, &clustered));
     if (!clustered || sample)

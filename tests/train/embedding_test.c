@@ -95,6 +95,18 @@ static void lookups(void)
             }
 }
 
+/* Parts whose numbers of rows are known only when the graph runs. */
+static void unknown_rows(void)
+{
+    graph_case c = {.g = leat_graph_new(), .n_y = 1};
+    leat_out *p = parts(&c, LEAT_FLOAT, 3, SIZE, 0);
+    for (int i = 0; i < 3; i++)
+        p[i] = leat_placeholder_with_default(p[i], leat_shape(-1, SIZE));
+    leat_out ids = of_ints(c.g, LEAT_INT64, leat_shape(2, 3), (const int64_t[]){0, 10, 3, 7, 3, 5});
+    c.y[0] = leat_embedding_lookup(p, 3, ids, .in_blocks = true);
+    check_case(&c, "lookup_3_div", 1e-6);
+}
+
 static leat_sparse_value sparse(leat_graph *g, int n, const int64_t (*at)[2], leat_out values,
                                 int64_t rows, int64_t columns)
 {
@@ -543,9 +555,10 @@ static void one_class(void)
 
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"lookups", lookups}, {"sparse_lookups", sparse_lookups},
-               {"safe_lookups", safe_lookups}, {"safe_cube", safe_cube},
-               {"sampled_losses", sampled_losses}, {"loss_options", loss_options},
-               {"updates", updates}, {"mistakes", mistakes}, {"missing", missing},
-               {"bad_ids", bad_ids}, {"empty_batch", empty_batch}, {"one_class", one_class});
+    return RUN(argc, argv, {"lookups", lookups}, {"unknown_rows", unknown_rows},
+               {"sparse_lookups", sparse_lookups}, {"safe_lookups", safe_lookups},
+               {"safe_cube", safe_cube}, {"sampled_losses", sampled_losses},
+               {"loss_options", loss_options}, {"updates", updates}, {"mistakes", mistakes},
+               {"missing", missing}, {"bad_ids", bad_ids}, {"empty_batch", empty_batch},
+               {"one_class", one_class});
 }
