@@ -119,8 +119,6 @@ static leat_status ended(leat_partial *p)
 static leat_status take(leat_partial *p, const leat_fetch *f)
 {
     int i = find(p->fetches, p->n_fetches, f->x);
-    LEAT_REQUIRE(i >= 0, INVALID_ARGUMENT, "The fetch %s:%d was not named in leat_session_partial.",
-                 f->x.node ? f->x.node->name : "(none)", f->x.index);
     pthread_mutex_lock(&p->lock);
     bool again = p->taken[i];
     p->taken[i] = true;
@@ -191,14 +189,24 @@ static leat_status check_fetches(leat_partial *p, leat_feeds feeds, leat_fetches
     return s;
 }
 
+/* Whether x is one of the n outputs that were named when the run began; `what`: "feed", "fetch". */
+static leat_status check_named(const char *what, const leat_out *named, int n, leat_out x)
+{
+    LEAT_REQUIRE(find(named, n, x) >= 0, INVALID_ARGUMENT,
+                 "The %s %s:%d was not specified in partial_run_setup.", what,
+                 x.node ? x.node->name : "(none)", x.index);
+    return NULL;
+}
+
 static leat_status partial_run(leat_partial *p, leat_feeds feeds, leat_fetches fetches)
 {
+    for (int i = 0; i < feeds.n; i++)
+        LEAT_TRY(check_named("feed", p->feeds, p->n_feeds, feeds.v[i].x));
+    for (int i = 0; i < fetches.n; i++)
+        LEAT_TRY(check_named("fetch", p->fetches, p->n_fetches, fetches.v[i].x));
     LEAT_TRY(check_fetches(p, feeds, fetches));
     for (int i = 0; i < feeds.n; i++) {
-        int at = find(p->feeds, p->n_feeds, feeds.v[i].x);
-        LEAT_REQUIRE(at >= 0, INVALID_ARGUMENT,
-                     "The feed %s:%d was not named in leat_session_partial.",
-                     feeds.v[i].x.node ? feeds.v[i].x.node->name : "(none)", feeds.v[i].x.index);
+        const int at = find(p->feeds, p->n_feeds, feeds.v[i].x);
         LEAT_TRY(leat_feed_check(feeds.v[i].x, feeds.v[i].value));
         leat_status s = leat_late_feed(p->late, at, (leat_tensor *)feeds.v[i].value);
         if (s)

@@ -147,6 +147,14 @@ static void partial(void)
         CHECK_OK(leat_partial_run(p, LEAT_FEED({a, three}), LEAT_NO_FETCH));
         leat_partial_free(p);
     }
+    /* What was not named at the beginning. */
+    leat_partial *p;
+    CHECK_OK(leat_session_partial(s, &a, 1, &x, 1, NULL, 0, &p));
+    CHECK_ERROR(leat_partial_run(p, LEAT_FEED({b, four}), LEAT_NO_FETCH), INVALID_ARGUMENT,
+                "The feed Placeholder_1:0 was not specified in partial_run_setup.");
+    CHECK_ERROR(leat_partial_run(p, LEAT_NO_FEED, LEAT_FETCH({y, &t})), INVALID_ARGUMENT,
+                "The fetch Mul:0 was not specified in partial_run_setup.");
+    leat_partial_free(p);
     leat_tensor_unref(three);
     leat_tensor_unref(four);
     leat_session_close(s);
