@@ -3,47 +3,35 @@
  * bench/peers/tensorflow_cifar.py and bench/peers/pytorch_cifar.py print the same figures for their
  * frameworks.
  *
- *     cifar_bench towers N SECONDS [gpu]   examples/s of N towers, each on a CPU device of its own,
- *                                          which share the threads (LEAT_NUM_THREADS; all cores);
- *                                          gpu: each on a GPU, as all else that has a kernel there
+ *     cifar_bench towers N SECONDS [gpu]   examples/s and processor time of N towers, each on a CPU
+ *                                          device of its own, which share the threads
+ *                                          (LEAT_NUM_THREADS; all cores); gpu: each on a GPU, as
+ *                                          all else that has a kernel there
+ *     cifar_bench records N SECONDS FILE   the same of CPU devices, with images of a TFRecord file
+ *                                          that a dataset shuffles, distorts and batches
  *     cifar_bench ops SECONDS FILE [gpu]   writes a Chrome trace of a step of one tower to FILE,
  *                                          and prints the roof: GFLOP/s of a product in cache,
  *                                          GB/s of a copy
  */
 #include "../models/common_cifar10.h"
+#include "common_bench.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
 
 enum { BATCH = 128, MOST_TOWERS = 8, STEPS_OF_EPOCH = 50000 / BATCH };
 
 typedef struct training {
     int towers;
-    const char *kind; /* "cpu" or "gpu": where the towers are */
+    const char *kind;  /* "cpu" or "gpu": where the towers are */
+    char *records;     /* the file that images come from; NULL: they are fed */
+    leat_out iterator; /* over the records */
     leat_graph *g;
     leat_session *s;
     leat_out train, loss;
     leat_feed feeds[2 * MOST_TOWERS];
 } training;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static double uniform(void)
-{
-    static uint32_t x = 123456789;
-    x ^= x << 13;
-    x ^= x >> 17;
-    x ^= x << 5;
-    return (double)(x >> 8) / 16777216.0;
-}
 
 static void draw_batch(leat_tensor **images, leat_tensor **labels)
 {
@@ -53,23 +41,34 @@ static void draw_batch(leat_tensor **images, leat_tensor **labels)
     float *x = leat_tensor_mutable(*images);
     int64_t *y = leat_tensor_mutable(*labels);
     for (int64_t i = 0; i < leat_tensor_count(*images); i++)
-        x[i] = (float)(uniform() * 2 - 1);
+        x[i] = (float)(bench_uniform() * 2 - 1);
     for (int i = 0; i < BATCH; i++)
-        y[i] = (int64_t)(uniform() * CIFAR10_CLASSES);
+        y[i] = (int64_t)(bench_uniform() * CIFAR10_CLASSES);
 }
 
-/* One tower: placeholders, the loss, and its gradients. */
+/* A batch of images and labels, x[0] and x[1], for tower i. */
+static void batch(training *t, int i, leat_out x[2])
+{
+    leat_tensor *images, *labels;
+    if (t->records) {
+        leat_with_device(t->g, "/cpu:0") leat_iterator_next(t->iterator, x, 2);
+        return;
+    }
+    x[0] = leat_placeholder(t->g, LEAT_FLOAT, leat_shape(BATCH, CIFAR10_SIDE, CIFAR10_SIDE, 3));
+    x[1] = leat_placeholder(t->g, LEAT_INT64, leat_shape(BATCH));
+    draw_batch(&images, &labels);
+    t->feeds[2 * i] = (leat_feed){x[0], images};
+    t->feeds[2 * i + 1] = (leat_feed){x[1], labels};
+}
+
+/* One tower: images, the loss, and its gradients. */
 static leat_var_grad *tower(training *t, int i, leat_optimizer *opt, int *n_vars)
 {
     leat_graph *g = t->g;
-    leat_out x = leat_placeholder(g, LEAT_FLOAT, leat_shape(BATCH, CIFAR10_SIDE, CIFAR10_SIDE, 3));
-    leat_out y = leat_placeholder(g, LEAT_INT64, leat_shape(BATCH)), *parts;
-    leat_tensor *images, *labels;
+    leat_out x[2], *parts;
     int n;
-    draw_batch(&images, &labels);
-    t->feeds[2 * i] = (leat_feed){x, images};
-    t->feeds[2 * i + 1] = (leat_feed){y, labels};
-    t->loss = cifar10_loss(g, cifar10_logits(g, "/cpu:0", x), y, &parts, &n);
+    batch(t, i, x);
+    t->loss = cifar10_loss(g, cifar10_logits(g, "/cpu:0", x[0]), x[1], &parts, &n);
     free(parts);
     return leat_compute_gradients(opt, t->loss, n_vars);
 }
@@ -87,6 +86,9 @@ static void build(training *t)
         leat_exponential_decay(step, .learning_rate = 0.01, .decay_steps = STEPS_OF_EPOCH * 350.0,
                                .decay_rate = 0.1, .staircase = true);
     leat_optimizer *opt = leat_gradient_descent(.learning_rate_tensor = rate);
+    cifar10_input input = {t->records, BATCH, 1, 2 * t->towers};
+    if (t->records)
+        t->iterator = leat_one_shot_iterator(g, cifar10_batches, &input);
     for (int i = 0; i < t->towers; i++) {
         char device[32], name[32];
         snprintf(device, sizeof(device), "/%s:%d", t->kind, i);
@@ -107,9 +109,9 @@ static void build(training *t)
     leat_optimizer_free(opt);
 }
 
-static training begin(int towers, const char *kind)
+static training begin(int towers, const char *kind, char *records)
 {
-    training t = {.towers = towers, .kind = kind};
+    training t = {.towers = towers, .kind = kind, .records = records};
     build(&t);
     leat_out init = leat_global_variables_initializer(t.g);
     LEAT_DIE_ON_ERROR(leat_session_open(t.g, &t.s,
@@ -119,9 +121,14 @@ static training begin(int towers, const char *kind)
     return t;
 }
 
+static leat_feeds feeds_of(const training *t)
+{
+    return (leat_feeds){t->feeds, t->records ? 0 : 2 * t->towers};
+}
+
 static void end(training *t)
 {
-    for (int i = 0; i < 2 * t->towers; i++)
+    for (int i = 0; i < feeds_of(t).n; i++)
         leat_tensor_unref((leat_tensor *)t->feeds[i].value);
     leat_session_close(t->s);
     leat_graph_free(t->g);
@@ -130,140 +137,62 @@ static void end(training *t)
 static double step(training *t)
 {
     leat_tensor *loss = NULL;
-    LEAT_DIE_ON_ERROR(leat_session_run(t->s, (leat_feeds){t->feeds, 2 * t->towers},
-                                       LEAT_FETCH({t->loss, &loss}), LEAT_TARGET(t->train)));
+    LEAT_DIE_ON_ERROR(
+        leat_session_run(t->s, feeds_of(t), LEAT_FETCH({t->loss, &loss}), LEAT_TARGET(t->train)));
     const double value = leat_tensor_at(loss, 0);
     leat_tensor_unref(loss);
     return value;
 }
 
-static void towers(int n, double seconds, const char *kind)
+static void towers(int n, double seconds, const char *kind, char *records)
 {
-    training t = begin(n, kind);
+    training t = begin(n, kind, records);
     for (int i = 0; i < 3; i++)
         step(&t);
-    const double start = now();
+    const double start = bench_now(), cpu_start = bench_cpu();
     double took = 0, loss = 0;
     int64_t steps = 0;
-    for (; took < seconds; took = now() - start, steps++)
+    for (; took < seconds; took = bench_now() - start, steps++)
         loss = step(&t);
-    printf("examples_per_s %.1f\nloss %.4f\n", (double)(steps * n * BATCH) / took, loss);
+    const double examples = (double)(steps * n * BATCH);
+    printf("examples_per_s %.1f\nloss %.4f\n", examples / took, loss);
+    printf("cpu_us_per_example %.1f\n", (bench_cpu() - cpu_start) / examples * 1e6);
     end(&t);
 }
 
-/* ---- Where the time of a step goes, and the roof ---- */
-
-/* GFLOP/s of a product of matrices that stay in cache, by all threads. */
-static void product_roof(double seconds)
-{
-    enum { SIZE = 768 };
-    leat_graph *g = leat_graph_new();
-    leat_session *s;
-    leat_tensor *left, *right;
-    LEAT_DIE_ON_ERROR(leat_tensor_new(LEAT_FLOAT, leat_shape(SIZE, SIZE), &left));
-    LEAT_DIE_ON_ERROR(leat_tensor_new(LEAT_FLOAT, leat_shape(SIZE, SIZE), &right));
-    for (int i = 0; i < SIZE * SIZE; i++) {
-        ((float *)leat_tensor_mutable(left))[i] = (float)uniform();
-        ((float *)leat_tensor_mutable(right))[i] = (float)uniform();
-    }
-    leat_out a = leat_placeholder(g, LEAT_FLOAT, leat_shape(SIZE, SIZE));
-    leat_out b = leat_placeholder(g, LEAT_FLOAT, leat_shape(SIZE, SIZE));
-    leat_out c = leat_matmul(a, b);
-    LEAT_DIE_ON_ERROR(leat_session_open(g, &s));
-    double best = 0;
-    for (double start = now(), from = start; from - start < seconds;) {
-        LEAT_DIE_ON_ERROR(leat_session_run(s, LEAT_FEED({a, left}, {b, right}), LEAT_NO_FETCH,
-                                           LEAT_TARGET(leat_done(c))));
-        const double to = now();
-        if (best == 0 || to - from < best)
-            best = to - from;
-        from = to;
-    }
-    printf("product_gflops %.1f\n", 2.0 * SIZE * SIZE * SIZE / best * 1e-9);
-    leat_session_close(s);
-    leat_graph_free(g);
-    leat_tensor_unref(left);
-    leat_tensor_unref(right);
-}
-
-/* GB/s, read and written, of a sum of two tensors of 18 MB, which is what an activation of the
- * first layer has, by all threads. */
-static void memory_roof(double seconds)
-{
-    enum { SIZE = BATCH * CIFAR10_SIDE * CIFAR10_SIDE * 64 };
-    leat_graph *g = leat_graph_new();
-    leat_session *s;
-    leat_tensor *x, *y;
-    LEAT_DIE_ON_ERROR(leat_tensor_new(LEAT_FLOAT, leat_shape(SIZE), &x));
-    LEAT_DIE_ON_ERROR(leat_tensor_new(LEAT_FLOAT, leat_shape(SIZE), &y));
-    for (int i = 0; i < SIZE; i++)
-        ((float *)leat_tensor_mutable(x))[i] = ((float *)leat_tensor_mutable(y))[i] = 1;
-    leat_out a = leat_placeholder(g, LEAT_FLOAT, leat_shape(SIZE));
-    leat_out b = leat_placeholder(g, LEAT_FLOAT, leat_shape(SIZE)), c = leat_add(a, b);
-    LEAT_DIE_ON_ERROR(leat_session_open(g, &s));
-    double best = 0;
-    for (double start = now(), from = start; from - start < seconds;) {
-        LEAT_DIE_ON_ERROR(leat_session_run(s, LEAT_FEED({a, x}, {b, y}), LEAT_NO_FETCH,
-                                           LEAT_TARGET(leat_done(c))));
-        const double to = now();
-        if (best == 0 || to - from < best)
-            best = to - from;
-        from = to;
-    }
-    printf("memory_gb_per_s %.2f\n", 12.0 * SIZE / best * 1e-9);
-    leat_session_close(s);
-    leat_graph_free(g);
-    leat_tensor_unref(x);
-    leat_tensor_unref(y);
-}
-
-/* A Chrome trace of each of the steps that fit into the time, one after another in FILE. */
+/* Where the time of a step goes, and the roof; the memory's is that of the size of an activation of
+ * the first layer. */
 static void ops(double seconds, const char *path, const char *kind)
 {
-    training t = begin(1, kind);
-    FILE *f = fopen(path, "w");
-    if (!f) {
-        perror(path);
-        exit(1);
-    }
+    training t = begin(1, kind, NULL);
     for (int i = 0; i < 3; i++)
         step(&t);
-    for (double start = now(); now() - start < seconds;) {
-        leat_metadata *m = NULL;
-        char *json = NULL;
-        const leat_run_options traced = {.metadata_out = &m};
-        LEAT_DIE_ON_ERROR(leat_session_run_with(t.s, &traced, (leat_feeds){t.feeds, 2},
-                                                LEAT_NO_FETCH, LEAT_TARGET(t.train)));
-        LEAT_DIE_ON_ERROR(leat_metadata_to_chrome(m, &json));
-        for (const char *c = json; *c; c++) /* a trace is one line */
-            fputc(*c == '\n' ? ' ' : *c, f);
-        fputc('\n', f);
-        free(json);
-        leat_metadata_free(m);
-    }
-    fclose(f);
+    bench_trace_steps(t.s, (leat_feeds){t.feeds, 2}, t.train, seconds, path);
     end(&t);
-    product_roof(seconds / 4);
-    memory_roof(seconds / 4);
+    bench_product_roof(seconds / 4);
+    bench_memory_roof(seconds / 4, (int64_t)BATCH * CIFAR10_SIDE * CIFAR10_SIDE * 64);
 }
 
 int main(int argc, char **argv)
 {
     const char *what = argc == 4 || argc == 5 ? argv[1] : "";
     const char *kind = argc == 5 ? argv[4] : "cpu";
-    if (strcmp(kind, "cpu") != 0 && strcmp(kind, "gpu") != 0)
+    if (strcmp(what, "records") != 0 && strcmp(kind, "cpu") != 0 && strcmp(kind, "gpu") != 0)
         what = "";
-    if (strcmp(what, "towers") == 0 && atoi(argv[2]) > 0 && atoi(argv[2]) <= MOST_TOWERS) {
-        towers(atoi(argv[2]), atof(argv[3]), kind);
+    const int n = *what ? atoi(argv[2]) : 0;
+    const bool counted = n > 0 && n <= MOST_TOWERS;
+    if (strcmp(what, "towers") == 0 && counted) {
+        towers(n, atof(argv[3]), kind, NULL);
+    } else if (strcmp(what, "records") == 0 && counted && argc == 5) {
+        towers(n, atof(argv[3]), "cpu", argv[4]);
     } else if (strcmp(what, "ops") == 0) {
         ops(atof(argv[2]), argv[3], kind);
     } else {
         fprintf(stderr, "usage: cifar_bench towers N SECONDS [gpu]\n"
+                        "       cifar_bench records N SECONDS FILE\n"
                         "       cifar_bench ops SECONDS FILE [gpu]\n");
         return 2;
     }
-    struct rusage u;
-    getrusage(RUSAGE_SELF, &u);
-    printf("peak_mb %.1f\n", (double)u.ru_maxrss / 1024);
+    bench_print_peak();
     return 0;
 }

@@ -18,8 +18,6 @@
 #include "common_records.h"
 #include "common_towers.h"
 
-enum { SHUFFLED = 20000 };
-
 static const char *data_dir, *train_dir, *records_dir, *target = "";
 static towers_flags devices_wanted = {.num_devices = 1};
 static towers_devices devices;
@@ -64,27 +62,13 @@ typedef struct model {
     int n_results;
 } model;
 
-/* ---- Input: records, parsed, shuffled, distorted and batched by nodes ---- */
-
-static void distort(leat_graph *body, void *arg, const leat_out *in, leat_out *out)
-{
-    out[0] = cifar10_distorted(in[0]);
-    out[1] = in[1];
-}
-
-static void input(leat_graph *body, void *path, const leat_out *in, leat_out *out)
-{
-    leat_out d = leat_record_dataset(leat_string_const(body, path), "");
-    leat_shape shape = leat_shape(32, 32, 3);
-    d = leat_shuffle_dataset(d, SHUFFLED, .seed = seed);
-    d = leat_map_dataset(leat_repeat_dataset(d, -1), records_parse, &shape, 2,
-                         .parallel_calls = -1);
-    d = leat_map_dataset(d, distort, NULL, 2, .parallel_calls = -1);
-    d = leat_batch_dataset(d, batch_size, .drop_remainder = true);
-    out[0] = leat_prefetch_dataset(d, 2 * devices.n);
-}
-
 /* ---- The model ---- */
+
+/* The name of a node of a tower without the tower's name, which summaries get from their scope. */
+static const char *without_tower(const char *name)
+{
+    return strncmp(name, "tower_", 6) == 0 && strchr(name, '/') ? strchr(name, '/') + 1 : name;
+}
 
 /* Summaries of the losses and of their moving averages, which are kept beside each step. */
 static leat_out averaged_losses(leat_graph *g, leat_out total, leat_out *parts, int n)
@@ -96,13 +80,31 @@ static leat_out averaged_losses(leat_graph *g, leat_out total, leat_out *parts, 
         all[count++] = parts[i];
     leat_with_device(g, devices.home) update = leat_moving_average_apply(ema, all, count);
     for (int i = 0; i < count; i++) {
-        char name[256];
-        snprintf(name, sizeof(name), "%s_raw", leat_node_name(all[i].node));
-        leat_scalar_summary(name, all[i]);
-        leat_scalar_summary(leat_node_name(all[i].node), leat_moving_average_of(ema, all[i]));
+        char raw[256];
+        const char *name = without_tower(leat_node_name(all[i].node));
+        snprintf(raw, sizeof(raw), "%s_raw", name);
+        leat_scalar_summary(raw, all[i]);
+        leat_scalar_summary(name, leat_moving_average_of(ema, all[i]));
     }
     leat_moving_average_free(ema);
     return update;
+}
+
+/* Summaries of what the layers of a tower give: a histogram, and the part of it that is zero. */
+static void activation_summaries(leat_graph *g)
+{
+    int n;
+    leat_out *all = leat_collection(g, CIFAR10_ACTIVATIONS, leat_name_scope(g), &n);
+    for (int i = 0; i < n; i++) {
+        char tag[256];
+        const char *name = without_tower(leat_node_name(all[i].node));
+        leat_out zero = leat_equal(all[i], leat_scalar(g, LEAT_FLOAT, 0));
+        snprintf(tag, sizeof(tag), "%s/activations", name);
+        leat_histogram_summary(tag, all[i]);
+        snprintf(tag, sizeof(tag), "%s/sparsity", name);
+        leat_scalar_summary(tag, leat_reduce_mean(leat_cast(zero, LEAT_FLOAT)));
+    }
+    free(all);
 }
 
 /* The loss of the tower, and the averages that are updated with it. */
@@ -113,8 +115,10 @@ static leat_out tower(leat_graph *g, leat_out iterator, leat_out *averaged)
     leat_with_device(g, devices.home) leat_iterator_next(iterator, batch, 2);
     leat_out loss =
         cifar10_loss(g, cifar10_logits(g, devices.home, batch[0]), batch[1], &parts, &n);
-    if (!averaged->node) /* as in TensorFlow's program, whose summaries are of one tower */
+    if (!averaged->node) { /* as in TensorFlow's program, whose summaries are of one tower */
         *averaged = averaged_losses(g, loss, parts, n);
+        activation_summaries(g);
+    }
     free(parts);
     return loss;
 }
@@ -171,6 +175,11 @@ static leat_out train_op(model *m, leat_optimizer *opt, leat_var_grad **towers, 
     leat_with_control(g, averaged, averaged_losses_op) all = leat_no_op(g);
     for (int i = 0; i < n; i++)
         leat_histogram_summary(leat_node_name(vars[i].node), vars[i]);
+    for (int i = 0; i < n_vars; i++) {
+        char name[256];
+        snprintf(name, sizeof(name), "%s/gradients", leat_node_name(grads[i].var.node));
+        leat_histogram_summary(name, grads[i].grad.value);
+    }
     free(vars);
     free(grads);
     leat_moving_average_free(ema);
@@ -194,7 +203,9 @@ static model build(int64_t n_train, char *records)
                                .decay_rate = decay_factor, .staircase = true);
     leat_scalar_summary("learning_rate", m.rate);
     leat_optimizer *opt = leat_gradient_descent(.learning_rate_tensor = m.rate);
-    build_towers(&m, leat_one_shot_iterator(g, input, records), opt, towers, &n_vars, &averaged);
+    cifar10_input input = {records, batch_size, seed, 2 * devices.n};
+    build_towers(&m, leat_one_shot_iterator(g, cifar10_batches, &input), opt, towers, &n_vars,
+                 &averaged);
     m.train = train_op(&m, opt, towers, n_vars, step, averaged);
     m.step = leat_identity(step, leat_after(leat_done(m.train)));
     m.checks = leat_add_check_numerics(m.results, m.n_results);
@@ -218,12 +229,19 @@ static void line(int64_t step, double loss, int64_t steps, double seconds)
            loss, images / seconds, seconds / (double)(steps * devices.n));
 }
 
+/* Whether s is the error of a check of the losses and gradients, or of a summary of them. */
+static bool not_finite(leat_status s)
+{
+    return leat_status_code(s) == LEAT_INVALID_ARGUMENT &&
+           (strstr(leat_status_message(s), " : Tensor had ") ||
+            strstr(leat_status_message(s), " in summary histogram for: "));
+}
+
 /* If s says that a loss or gradient is not finite, which left all variables as they were: another
  * step, in which every op is checked, tells the first op that gave such a value. Takes s. */
 static leat_status name_op(leat_monitored *ms, const model *m, leat_status s)
 {
-    if (leat_status_code(s) != LEAT_INVALID_ARGUMENT ||
-        !strstr(leat_status_message(s), " : Tensor had "))
+    if (!not_finite(s))
         return s;
     s = leat_status_prefix(s, "Model diverged: ");
     leat_status found = leat_session_run(leat_monitored_session(ms), LEAT_NO_FEED, LEAT_NO_FETCH,

@@ -3,6 +3,10 @@
 
 #include <stdlib.h>
 
+#include "common_records.h"
+
+enum { SHUFFLED = 20000 };
+
 /* ---- Images ---- */
 
 leat_out cifar10_distorted(leat_out image)
@@ -17,6 +21,25 @@ leat_out cifar10_middle(leat_out images)
 {
     return leat_image_standardize(
         leat_image_crop_or_pad(leat_cast(images, LEAT_FLOAT), CIFAR10_SIDE, CIFAR10_SIDE));
+}
+
+static void distort(leat_graph *body, void *arg, const leat_out *in, leat_out *out)
+{
+    out[0] = cifar10_distorted(in[0]);
+    out[1] = in[1];
+}
+
+void cifar10_batches(leat_graph *body, void *arg, const leat_out *in, leat_out *out)
+{
+    const cifar10_input *from = arg;
+    leat_out d = leat_record_dataset(leat_string_const(body, from->records), "");
+    leat_shape shape = leat_shape(32, 32, 3);
+    d = leat_shuffle_dataset(d, SHUFFLED, .seed = from->seed);
+    d = leat_map_dataset(leat_repeat_dataset(d, -1), records_parse, &shape, 2,
+                         .parallel_calls = -1);
+    d = leat_map_dataset(d, distort, NULL, 2, .parallel_calls = -1);
+    d = leat_batch_dataset(d, from->batch, .drop_remainder = true);
+    out[0] = leat_prefetch_dataset(d, from->ready);
 }
 
 /* ---- The net ---- */
@@ -58,6 +81,7 @@ static leat_out convolution(place at, const char *scope, leat_out x, int64_t dep
         leat_out w = weights(at, leat_shape(5, 5, depth, 64), 0.05, 0);
         y = leat_relu(leat_bias_add(leat_conv2d(x, w, 1, 1, "SAME"), biases(at, 64, bias)));
     }
+    leat_collect(at.g, CIFAR10_ACTIVATIONS, y);
     return y;
 }
 
@@ -66,6 +90,7 @@ static leat_out fully_connected(place at, const char *scope, leat_out x, int64_t
     leat_out y = {0};
     leat_with_variable_scope(at.g, scope, .reuse = LEAT_AUTO_REUSE) y = leat_relu(
         leat_xw_plus_b(x, weights(at, leat_shape(in, out), 0.04, 0.004), biases(at, out, 0.1)));
+    leat_collect(at.g, CIFAR10_ACTIVATIONS, y);
     return y;
 }
 
@@ -91,6 +116,7 @@ leat_out cifar10_logits(leat_graph *g, const char *home, leat_out images)
     leat_with_variable_scope(g, "softmax_linear", .reuse = LEAT_AUTO_REUSE) y =
         leat_xw_plus_b(x, weights(at, leat_shape(LOCAL4, CIFAR10_CLASSES), 1.0 / LOCAL4, 0),
                        biases(at, CIFAR10_CLASSES, 0));
+    leat_collect(g, CIFAR10_ACTIVATIONS, y);
     return y;
 }
 

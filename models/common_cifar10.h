@@ -12,6 +12,18 @@ leat_out cifar10_distorted(leat_out image);
 /* The middle of each of the images (batch, 32, 32, 3), standardised. */
 leat_out cifar10_middle(leat_out images);
 
+/* Batches of distorted images, float (batch, 24, 24, 3), and labels, int64, for ever: a function
+ * for leat_one_shot_iterator, whose arg is a cifar10_input. */
+typedef struct cifar10_input {
+    char *records; /* a TFRecord file, see common_records.h */
+    int64_t batch, seed;
+    int ready; /* batches that are kept ready */
+} cifar10_input;
+void cifar10_batches(leat_graph *body, void *arg, const leat_out *in, leat_out *out);
+
+/* What each layer gives is in this collection, in the name scope of the net. */
+#define CIFAR10_ACTIVATIONS "activations"
+
 /* Logits (batch, 10) of images (batch, 24, 24, 3). Variables are on the device `home`; the first
  * call makes them. The weights' decay is collected in "losses". */
 leat_out cifar10_logits(leat_graph *g, const char *home, leat_out images);

@@ -14,7 +14,7 @@ double progress_clock(void)
 
 void progress_begin(progress *p)
 {
-    *p = (progress){.tty = isatty(STDOUT_FILENO)};
+    *p = (progress){.tty = isatty(STDOUT_FILENO), .unit = "examples"};
     p->started = p->last = progress_clock();
 }
 
@@ -47,8 +47,8 @@ void progress_line(progress *p, int64_t step, double epoch, double loss)
         snprintf(of, sizeof(of), " of %lld", (long long)p->steps);
     time_left(p, step, now, left, sizeof(left));
     /* On a terminal, the line is written over the last one, and what is longer there is erased. */
-    printf("%sstep %lld%s  epoch %.2f  loss %.4f  %.0f examples/s%s%s", p->tty ? "\r" : "",
-           (long long)step, of, epoch, loss, rate, left, p->tty ? "\033[K" : "\n");
+    printf("%sstep %lld%s  epoch %.2f  loss %.4f  %.0f %s/s%s%s", p->tty ? "\r" : "",
+           (long long)step, of, epoch, loss, rate, p->unit, left, p->tty ? "\033[K" : "\n");
     fflush(stdout);
     if (!p->drawn) {
         p->first = step;

@@ -13,6 +13,7 @@ typedef struct progress {
     int64_t first; /* the step of the first line */
     double first_at;
     bool tty, drawn;
+    const char *unit; /* "examples"; may be set after progress_begin */
 } progress;
 
 double progress_clock(void); /* seconds of a monotonic clock */

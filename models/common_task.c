@@ -75,6 +75,23 @@ static leat_status find_security(const task_flags *f, task *t)
     return NULL;
 }
 
+leat_status task_wanted(const task_flags *f, bool *wanted_out)
+{
+    leat_cluster *c = NULL;
+    char job[64];
+    int index;
+    *wanted_out = f->job_name || f->ps_hosts || f->worker_hosts;
+    if (*wanted_out)
+        return NULL;
+    leat_status s = leat_cluster_from_env(&c, job, &index);
+    *wanted_out = !s;
+    leat_cluster_free(c);
+    if (leat_status_code(s) != LEAT_NOT_FOUND)
+        return s;
+    leat_status_free(s);
+    return NULL;
+}
+
 leat_status task_find(const char *program, const task_flags *f, task *t)
 {
     *t = (task){.index = -1,

@@ -60,6 +60,8 @@ typedef struct task { /* the task that this process is */
     leat_cancellation *stop; /* cancelled by a signal */
 } task;
 
+/* Whether flags or the environment name a cluster. */
+leat_status task_wanted(const task_flags *f, bool *wanted_out) LEAT_MUST_CHECK;
 /* From the flags, else from the environment, else from the default addresses. Borrows f's texts. */
 leat_status task_find(const char *program, const task_flags *f, task *t) LEAT_MUST_CHECK;
 /* From now on SIGTERM and SIGINT end the task: a ps stops its server, whose running steps have

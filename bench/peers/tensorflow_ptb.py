@@ -24,6 +24,11 @@ tf = tensorflow.compat.v1
 tf.disable_v2_behavior()
 tf.logging.set_verbosity(tf.logging.ERROR)
 
+if tensorflow.__version__ < "2":
+    cells = tf.nn.rnn_cell
+else:  # tf.nn.rnn_cell needs a package of its own since Keras 3; TensorFlow has kept its cells here
+    from tensorflow.python.keras.layers.legacy_rnn import rnn_cell_impl as cells
+
 Config = collections.namedtuple("Config", "units layers steps scale norm keep batch vocabulary")
 CONFIGS = {
     "small": Config(200, 2, 20, 0.1, 5, 1.0, 20, 10000),
@@ -37,8 +42,8 @@ def one_cell(c, kind):
         from tensorflow.contrib.rnn import LSTMBlockCell
         cell = LSTMBlockCell(c.units, forget_bias=0.0)
     else:
-        cell = tf.nn.rnn_cell.BasicLSTMCell(c.units, forget_bias=0.0)
-    return tf.nn.rnn_cell.DropoutWrapper(cell, output_keep_prob=c.keep) if c.keep < 1 else cell
+        cell = cells.BasicLSTMCell(c.units, forget_bias=0.0)
+    return cells.DropoutWrapper(cell, output_keep_prob=c.keep) if c.keep < 1 else cell
 
 
 def rows_of(x, c):
@@ -47,7 +52,7 @@ def rows_of(x, c):
 
 def unrolled(c, x, kind):
     """The outputs of all steps as rows, batch by batch; the initial and the final state."""
-    cell = tf.nn.rnn_cell.MultiRNNCell([one_cell(c, kind) for _ in range(c.layers)])
+    cell = cells.MultiRNNCell([one_cell(c, kind) for _ in range(c.layers)])
     first = state = cell.zero_state(c.batch, tf.float32)
     if kind == "dynamic":
         outputs, state = tf.nn.dynamic_rnn(cell, x, initial_state=first, scope="RNN")
@@ -134,11 +139,13 @@ def train(name, kind, seconds, target=""):
         source, steps, start, took = batches(c), -3, 0.0, 0.0
         while took < seconds:
             if steps == 0:
-                start = time.perf_counter()
+                start, cpu = time.perf_counter(), time.process_time()
             out = step(*next(source), *state)
             state, steps = out[1:-1], steps + 1
             took = time.perf_counter() - start if steps > 0 else 0.0
-    print("words_per_s %.1f\nloss %.4f" % (steps * c.batch * c.steps / took, out[0]))
+        cpu = time.process_time() - cpu
+    words = steps * c.batch * c.steps
+    print("words_per_s %.1f\ncpu_us_per_word %.2f\nloss %.4f" % (words / took, 1e6 * cpu / words, out[0]))
     print("peak_mb %.1f" % (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0))
 
 

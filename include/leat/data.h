@@ -1,4 +1,4 @@
-/* data.h -- data to train on: datasets, idx files, MNIST, CIFAR-10, PTB. */
+/* data.h -- data to train on: datasets, idx files, MNIST, CIFAR-10, PTB, Tiny Shakespeare. */
 #ifndef LEAT_DATA_H
 #define LEAT_DATA_H
 
@@ -255,5 +255,11 @@ LEAT_API int64_t leat_ptb_epoch_size(const leat_ptb *p, leat_ptb_set set, int64_
 LEAT_API leat_status leat_ptb_batch(const leat_ptb *p, leat_ptb_set set, int64_t batch_size,
                                     int64_t num_steps, int64_t i, leat_tensor **x_out,
                                     leat_tensor **y_out) LEAT_MUST_CHECK;
+
+/* ---- Tiny Shakespeare: a megabyte of his plays, to learn characters from. The file is input.txt
+ * (also .gz or .xz), found, downloaded or drawn as MNIST's are. Gives the bytes, and one line that
+ * says where they come from; free both with free(). ---- */
+LEAT_API leat_status leat_shakespeare_read(const char *data_dir, char **text_out, size_t *size_out,
+                                           char **source_out) LEAT_MUST_CHECK;
 
 #endif

@@ -113,7 +113,17 @@ typedef enum leat_role {
     /* Output 0 is the loss of each row of logits (input 0) and labels (input 1), output 1 its
      * gradient. The op named by `fused` has an input 2, a column, by which output 1 is
      * multiplied. */
-    LEAT_ROLE_CROSS_ENTROPY
+    LEAT_ROLE_CROSS_ENTROPY,
+    /* The tensors of input 0, a list, are joined along the dimension that input 1 says. */
+    LEAT_ROLE_CONCAT,
+    /* Input 1 is cut into equal parts along the dimension that input 0 says. */
+    LEAT_ROLE_SPLIT,
+    /* 1 / (1 + e^-x) and tanh x, element by element; y (1 - y) dy and (1 - y^2) dy, their
+     * gradients, whose input 0 is y and whose input 1 is dy. */
+    LEAT_ROLE_SIGMOID,
+    LEAT_ROLE_TANH,
+    LEAT_ROLE_SIGMOID_GRAD,
+    LEAT_ROLE_TANH_GRAD
 } leat_role;
 
 /* inputs, outputs and attrs are spelled as in TensorFlow's REGISTER_OP: "x: T, y: T",

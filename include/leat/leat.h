@@ -6,6 +6,7 @@
 #include <leat/control.h>
 #include <leat/coordinator.h>
 #include <leat/data.h>
+#include <leat/embedding.h>
 #include <leat/function.h>
 #include <leat/graph.h>
 #include <leat/image.h>
@@ -21,6 +22,7 @@
 #include <leat/rnn.h>
 #include <leat/saved_model.h>
 #include <leat/saver.h>
+#include <leat/sequence.h>
 #include <leat/session.h>
 #include <leat/status.h>
 #include <leat/summary.h>

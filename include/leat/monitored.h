@@ -306,6 +306,9 @@ LEAT_API leat_status leat_supervisor_loop(leat_supervisor *sv, int64_t interval_
  * one. If the event file cannot be written, that is logged once and is no error. */
 LEAT_API leat_status leat_supervisor_summary(leat_supervisor *sv, const leat_tensor *summary,
                                              int64_t step) LEAT_MUST_CHECK;
+/* Saves a checkpoint now, beside those that are saved at intervals. Only the chief may, and only
+ * with a logdir. Gives the checkpoint's path, unless path_out is NULL; free with free(). */
+LEAT_API leat_status leat_supervisor_save(leat_supervisor *sv, char **path_out) LEAT_MUST_CHECK;
 LEAT_API leat_coordinator *leat_supervisor_coordinator(leat_supervisor *sv);
 /* The current global step. */
 LEAT_API leat_status leat_supervisor_step(leat_supervisor *sv, int64_t *step_out) LEAT_MUST_CHECK;

@@ -54,8 +54,8 @@
 /* The k largest elements of each row; output 1 has their indices (int32). k is an int32 scalar. */
 #define leat_top_k(x, k, ...) LEAT_OP2("TopKV2", x, k, ##__VA_ARGS__)
 
-/* The largest element, or the mean, of windows of height by width pixels of images x (batch, height,
- * width, channels), with a step of `rows` and `columns`; padding is "SAME" or "VALID". */
+/* The largest element, or the mean, of windows of height by width pixels of images x (batch,
+ * height, width, channels), with a step of `rows` and `columns`; padding is "SAME" or "VALID". */
 #define leat_max_pool(x, height, width, rows, columns, padding_, ...)                              \
     LEAT_OP1("MaxPool", x, LEAT_POOL_ATTRS(height, width, rows, columns, padding_), ##__VA_ARGS__)
 #define leat_avg_pool(x, height, width, rows, columns, padding_, ...)                              \
@@ -109,6 +109,25 @@ typedef struct leat_conv2d_options {
                          LEAT_GIVEN_OPTIONS(leat_conv2d_options, __VA_ARGS__))
 LEAT_API leat_out leat_conv2d_layer_at(leat_loc at, leat_out x, int64_t filters, int64_t height,
                                        int64_t width, const leat_conv2d_options *o);
+typedef struct leat_pool_options {
+    leat_given given;    /* set by the macro */
+    const char *name;    /* of the scope; not set: "max_pooling2d" or "average_pooling2d", unique */
+    bool same;           /* SAME padding; not set: VALID */
+    int64_t strides[2];  /* of rows and columns; default: the window's height and width */
+    bool channels_first; /* x is (batch, channels, height, width) */
+} leat_pool_options;
+/* The largest element, or the mean, of windows of height by width pixels of images x (batch,
+ * rows, columns, channels). */
+#define leat_max_pool_layer(x, height, width, ...)                                                 \
+    leat_max_pool_layer_at(LEAT_AT, x, height, width,                                              \
+                           LEAT_GIVEN_OPTIONS(leat_pool_options, __VA_ARGS__))
+#define leat_avg_pool_layer(x, height, width, ...)                                                 \
+    leat_avg_pool_layer_at(LEAT_AT, x, height, width,                                              \
+                           LEAT_GIVEN_OPTIONS(leat_pool_options, __VA_ARGS__))
+LEAT_API leat_out leat_max_pool_layer_at(leat_loc at, leat_out x, int64_t height, int64_t width,
+                                         const leat_pool_options *o);
+LEAT_API leat_out leat_avg_pool_layer_at(leat_loc at, leat_out x, int64_t height, int64_t width,
+                                         const leat_pool_options *o);
 typedef struct leat_batch_norm_options {
     leat_given given;    /* set by the macro */
     const char *name;    /* of the scope; not set: "batch_normalization", made unique */
@@ -133,15 +152,17 @@ typedef struct leat_batch_norm_options {
 LEAT_API leat_out leat_batch_norm_layer_at(leat_loc at, leat_out x,
                                            const leat_batch_norm_options *o);
 typedef struct leat_embedding_options {
+    leat_given given; /* set by the macro */
     /* True if each part has consecutive rows, as in the parts that leat_variable_parts gives. */
     bool in_blocks;
+    double max_norm; /* rows of a larger norm are scaled down to it; default: none is */
 } leat_embedding_options;
 /* Looks up rows of params by ids; the result's shape is that of ids followed by that of a row. If
  * params has n > 1 parts, row i is row i / n of part i % n, unless in_blocks. The gradient of
  * params is rows (IndexedSlices). */
 #define leat_embedding_lookup(params, n, ids, ...)                                                 \
     leat_embedding_lookup_at(LEAT_AT, params, n, ids,                                              \
-                             LEAT_OPTIONS(leat_embedding_options, __VA_ARGS__))
+                             LEAT_GIVEN_OPTIONS(leat_embedding_options, __VA_ARGS__))
 LEAT_API leat_out leat_embedding_lookup_at(leat_loc at, const leat_out *params, int n, leat_out ids,
                                            const leat_embedding_options *o);
 /* Each element is 0 with probability `rate`, else scaled by 1 / (1 - rate). */

@@ -104,6 +104,12 @@ static const struct {
     [LEAT_ROLE_BIAS_ADD] = {2, 1, "data_format"},
     [LEAT_ROLE_PRODUCT] = {2, 1, NULL},
     [LEAT_ROLE_CROSS_ENTROPY] = {2, 2, NULL},
+    [LEAT_ROLE_CONCAT] = {2, 1, "N"},
+    [LEAT_ROLE_SPLIT] = {2, 1, "num_split"},
+    [LEAT_ROLE_SIGMOID] = {1, 1, NULL},
+    [LEAT_ROLE_TANH] = {1, 1, NULL},
+    [LEAT_ROLE_SIGMOID_GRAD] = {2, 1, NULL},
+    [LEAT_ROLE_TANH_GRAD] = {2, 1, NULL},
 };
 
 static leat_status check_role(const leat_op_info *op)
@@ -123,6 +129,8 @@ static leat_status check_role(const leat_op_info *op)
          "has a role for operands that broadcast: its shape function must be "
          "leat_shape_broadcast_binary",
          name);
+    WANT(role < LEAT_ROLE_SIGMOID || op->def->flags & LEAT_OP_CWISE,
+         "has a role for element-wise ops: it must be LEAT_OP_CWISE", name);
     WANT(!op->def->fused || role == LEAT_ROLE_PRODUCT || role == LEAT_ROLE_CROSS_ENTROPY,
          "names a fused op: its role must be a product or a cross entropy", name);
     return NULL;

@@ -217,6 +217,7 @@ const leat_op_def leat_ops_concat[] = {
      .attrs = "N: int >= 2; T: type; Tidx: {int32, int64} = DT_INT32",
      .shape = concat_v2_shape,
      .grad = concat_v2_grad,
+     .role = LEAT_ROLE_CONCAT,
      .value = concat_v2_value},
     {.name = "ConcatOffset",
      .inputs = "concat_dim: int32, shape: N * int32",

@@ -95,10 +95,11 @@ GRADIENT2(sigmoid, sigmoid_grad_by_y(DY, A, B), leat_sigmoid_grad(A, DY))
 #define NUMBER "{" REALS ", int32, int64, " COMPLEX "}"
 #define FLOATS "{" REALS ", " COMPLEX "}"
 #define REAL "{" REALS "}"
-#define UNARY_AS(op, types, gradient, f)                                                           \
+#define UNARY_AS(op, types, gradient, f, ...)                                                      \
     {                                                                                              \
         .name = op, .inputs = "x: T", .outputs = "y: T", .attrs = "T: " types,                     \
-        .shape = leat_shape_unchanged, .grad = gradient, .flags = LEAT_OP_CWISE | (f)              \
+        .shape = leat_shape_unchanged, .grad = gradient, .flags = LEAT_OP_CWISE | (f),             \
+        ##__VA_ARGS__                                                                              \
     }
 #define UNARY(op, types, gradient) UNARY_AS(op, types, gradient, 0)
 #define TEST(op)                                                                                   \
@@ -106,10 +107,10 @@ GRADIENT2(sigmoid, sigmoid_grad_by_y(DY, A, B), leat_sigmoid_grad(A, DY))
         .name = op, .inputs = "x: T", .outputs = "y: bool", .attrs = "T: " REAL,                   \
         .shape = leat_shape_unchanged, .grad = leat_grad_none                                      \
     }
-#define OF_Y_AND_DY(op, gradient)                                                                  \
+#define OF_Y_AND_DY(op, gradient, ...)                                                             \
     {                                                                                              \
         .name = op, .inputs = "y: T, dy: T", .outputs = "z: T", .attrs = "T: " FLOATS,             \
-        .shape = leat_shape_unchanged, .grad = gradient, .flags = LEAT_OP_CWISE                    \
+        .shape = leat_shape_unchanged, .grad = gradient, .flags = LEAT_OP_CWISE, ##__VA_ARGS__     \
     }
 
 const leat_op_def leat_ops_cwise_unary[] = {
@@ -127,13 +128,13 @@ const leat_op_def leat_ops_cwise_unary[] = {
     UNARY("Log1p", FLOATS, log1p_grad),
     UNARY("Sinh", FLOATS, sinh_grad),
     UNARY("Cosh", FLOATS, cosh_grad),
-    UNARY("Tanh", FLOATS, tanh_grad),
+    UNARY_AS("Tanh", FLOATS, tanh_grad, 0, .role = LEAT_ROLE_TANH),
     UNARY("Asinh", FLOATS, asinh_grad),
     UNARY("Acosh", FLOATS, acosh_grad),
     UNARY("Atanh", FLOATS, atanh_grad),
     UNARY("Erf", REAL, erf_grad),
     UNARY("Erfc", REAL, erfc_grad),
-    UNARY("Sigmoid", FLOATS, sigmoid_grad),
+    UNARY_AS("Sigmoid", FLOATS, sigmoid_grad, 0, .role = LEAT_ROLE_SIGMOID),
     UNARY("Sin", FLOATS, sin_grad),
     UNARY("Cos", FLOATS, cos_grad),
     UNARY("Tan", NUMBER, tan_grad),
@@ -151,7 +152,7 @@ const leat_op_def leat_ops_cwise_unary[] = {
     OF_Y_AND_DY("ReciprocalGrad", reciprocal_grad_grad),
     OF_Y_AND_DY("SqrtGrad", sqrt_grad_grad),
     OF_Y_AND_DY("RsqrtGrad", rsqrt_grad_grad),
-    OF_Y_AND_DY("TanhGrad", tanh_grad_grad),
-    OF_Y_AND_DY("SigmoidGrad", sigmoid_grad_grad),
+    OF_Y_AND_DY("TanhGrad", tanh_grad_grad, .role = LEAT_ROLE_TANH_GRAD),
+    OF_Y_AND_DY("SigmoidGrad", sigmoid_grad_grad, .role = LEAT_ROLE_SIGMOID_GRAD),
     {0},
 };

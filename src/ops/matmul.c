@@ -44,6 +44,15 @@ static leat_status batch_shape(leat_infer *c, join_fn join)
     return NULL;
 }
 
+static leat_status sum_shape(leat_infer *c)
+{
+    leat_shape a, b;
+    LEAT_TRY(leat_infer_rank(c, 0, 2, &a));
+    LEAT_TRY(leat_infer_rank(c, leat_infer_inputs(c) / 2, 2, &b));
+    leat_infer_out(c, 0, leat_shape(a.dim[1], b.dim[1]));
+    return NULL;
+}
+
 static leat_status batch_matmul_shape(leat_infer *c)
 {
     return batch_shape(c, leat_shape_merge);
@@ -153,6 +162,13 @@ const leat_op_def leat_ops_matmul[] = {
      .attrs = "transpose_a: bool = false; transpose_b: bool = false; T: {float}; "
               "num_args: int >= 0; fused_ops: list(string) = []; epsilon: float = 0.0001",
      .shape = matmul_shape,
+     .grad = leat_grad_missing},
+    /* Made by passes/fuse_products.c: the sum of the products of each a, transposed, and its b. */
+    {.name = "_SumOfProducts",
+     .inputs = "a: N * T, b: N * T",
+     .outputs = "sum: T",
+     .attrs = "N: int >= 1; T: {float}",
+     .shape = sum_shape,
      .grad = leat_grad_missing},
     {.name = "BatchMatMul",
      .inputs = "x: T, y: T",

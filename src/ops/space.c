@@ -55,8 +55,12 @@ static leat_status batch_shape(leat_infer *c, int n, const int64_t *block, const
 static leat_status nd_shape(leat_infer *c, bool to_batch)
 {
     leat_shape block = leat_infer_in(c, 1), pads = leat_infer_in(c, 2);
-    LEAT_REQUIRE(block.rank == 1, INVALID_ARGUMENT, "block_shape must have rank 1.");
-    LEAT_REQUIRE(block.dim[0] >= 0, INVALID_ARGUMENT, "block_shape must have known size.");
+    LEAT_REQUIRE(block.rank < 0 || block.rank == 1, INVALID_ARGUMENT,
+                 "block_shape must have rank 1.");
+    if (block.rank < 0 || block.dim[0] < 0) { /* TensorFlow refuses such a node */
+        leat_infer_out(c, 0, leat_shape_unknown());
+        return NULL;
+    }
     LEAT_REQUIRE(block.dim[0] < LEAT_MAX_RANK, INVALID_ARGUMENT, "block_shape is too long");
     leat_shape want = leat_shape(block.dim[0], 2);
     LEAT_TRY(leat_shape_merge(&pads, &want, &want));

@@ -67,7 +67,8 @@ static leat_status split_v_sizes(leat_infer *c, leat_shape s, int64_t axis, cons
         int64_t size = leat_int_at(t, i);
         LEAT_REQUIRE(size != -1 || !open, INVALID_ARGUMENT, "size_splits can only have one -1");
         open |= size == -1;
-        LEAT_REQUIRE(size >= -1, INVALID_ARGUMENT, "size_splits must be >= 0, or -1 once");
+        LEAT_REQUIRE(size >= -1, INVALID_ARGUMENT,
+                     "Split size at index %d must be >= 0. Got: %" PRId64, i, size);
         if (size > 0)
             LEAT_TRY(leat_dim_add(sum, size, &sum));
     }
@@ -164,7 +165,8 @@ const leat_op_def leat_ops_split[] = {
      .outputs = "output: num_split * T",
      .attrs = "num_split: int >= 1; T: type",
      .shape = split_shape,
-     .grad = split_grad},
+     .grad = split_grad,
+     .role = LEAT_ROLE_SPLIT},
     {.name = "SplitV",
      .inputs = "value: T, size_splits: Tlen, split_dim: int32",
      .outputs = "output: num_split * T",

@@ -98,6 +98,12 @@ leat_status leat_pass_fold(leat_compile *c) LEAT_MUST_CHECK; /* computes constan
 /* Removes nodes that change nothing. */
 leat_status leat_pass_simplify(leat_compile *c) LEAT_MUST_CHECK;
 leat_status leat_pass_cse(leat_compile *c) LEAT_MUST_CHECK; /* merges nodes that compute the same */
+/* Fuses steps of LSTM cells. */
+leat_status leat_pass_fuse_lstm(leat_compile *c) LEAT_MUST_CHECK;
+/* Makes one product of a sum of products. */
+leat_status leat_pass_fuse_products(leat_compile *c) LEAT_MUST_CHECK;
+/* Transposes once what several products transpose. */
+leat_status leat_pass_transpose_once(leat_compile *c) LEAT_MUST_CHECK;
 /* Fuses product, bias and activation. */
 leat_status leat_pass_fuse(leat_compile *c) LEAT_MUST_CHECK;
 /* Fuses cross entropy and gradient. */

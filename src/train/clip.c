@@ -5,19 +5,23 @@
 #include "core/alloc.h"
 #include "train/optimizer.h"
 
-/* x * norm / max(|x|, norm), computed such that its gradient is finite where x is zero. */
-static leat_out clip_by_norm(leat_out x, double norm)
+/* x * norm / max(|x|, norm), computed such that its gradient is finite where x is zero. If
+ * `first` has a node, each part of x behind the dimensions of `first` has a norm of its own. */
+static leat_out clip_by_norm(leat_out x, double norm, leat_out first)
 {
     leat_graph *g = leat_graph_of(x);
     leat_dtype t = leat_dtype_base(leat_out_dtype(x));
-    leat_shape s = leat_out_shape(x);
+    leat_shape s = leat_out_shape(x), before = {0};
     leat_out square = leat_mul(x, x, leat_name("mul")), axes;
     int64_t all[LEAT_MAX_RANK];
     for (int i = 0; i < LEAT_MAX_RANK; i++)
         all[i] = i;
-    axes = s.rank >= 0 ? leat_int_vector(g, all, s.rank)
-                       : leat_range(leat_scalar(g, LEAT_INT32, 0), leat_rank_of(square),
-                                    leat_scalar(g, LEAT_INT32, 1));
+    if (first.node)
+        before = leat_out_shape(first);
+    axes = s.rank >= before.rank && before.rank >= 0
+               ? leat_int_vector(g, all + before.rank, s.rank - before.rank)
+               : leat_range(first.node ? leat_rank_of(first) : leat_scalar(g, LEAT_INT32, 0),
+                            leat_rank_of(square), leat_scalar(g, LEAT_INT32, 1));
     leat_out sum = leat_sum(square, axes, leat_attr_bool("keep_dims", true));
     leat_out some = leat_py_right("Greater", "Greater", sum, 0);
     leat_out safe = leat_select(some, sum, leat_ones_like(sum));
@@ -28,14 +32,20 @@ static leat_out clip_by_norm(leat_out x, double norm)
                          leat_name(leat_name_scope(g)));
 }
 
+leat_out leat_clip_rows_by_norm(leat_out x, double norm, leat_out ids)
+{
+    leat_out y = {0};
+    leat_with_name(leat_graph_of(x), "clip_by_norm") y = clip_by_norm(x, norm, ids);
+    return y;
+}
+
 leat_out leat_clip_by_norm_at(leat_loc at, leat_out x, double norm)
 {
     if (!x.node || !leat_out_ok(x))
         return x;
     leat_graph *g = leat_graph_of(x);
     leat_loc outer = leat_at_enter(g, at);
-    leat_out y = {0};
-    leat_with_name(g, "clip_by_norm") y = clip_by_norm(x, norm);
+    leat_out y = leat_clip_rows_by_norm(x, norm, (leat_out){0});
     leat_at_leave(g, outer);
     return y;
 }

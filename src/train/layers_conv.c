@@ -11,17 +11,18 @@ static leat_out fail(leat_graph *g, leat_status s)
     return leat_graph_fail(g, (leat_loc){0}, s);
 }
 
-/* A value for each dimension of the images; option `name` has those of rows and columns. */
-static leat_status steps(const leat_conv2d_options *o, const char *name, const int64_t *given,
-                         int64_t *out)
+leat_status leat_layer_steps(const leat_given *o, const char *layer, const char *name,
+                             const int64_t given[2], const int64_t otherwise[2],
+                             bool channels_first, int64_t out[4])
 {
-    const bool set = leat_is_given(&o->given, name, given[0] || given[1]);
+    const bool set = leat_is_given(o, name, given[0] || given[1]);
     for (int i = 0; i < 4; i++)
         out[i] = 1;
-    for (int i = 0; set && i < 2; i++) {
-        LEAT_REQUIRE(given[i] > 0, INVALID_ARGUMENT,
-                     "leat_conv2d_layer: %s must be positive, got %" PRId64, name, given[i]);
-        out[i + (o->channels_first ? 2 : 1)] = given[i];
+    for (int i = 0; i < 2; i++) {
+        const int64_t v = set ? given[i] : otherwise[i];
+        LEAT_REQUIRE(v > 0, INVALID_ARGUMENT, "%s: %s must be positive, got %" PRId64, layer, name,
+                     v);
+        out[i + (channels_first ? 2 : 1)] = v;
     }
     return NULL;
 }
@@ -43,9 +44,12 @@ static leat_out conv2d(leat_graph *g, leat_out x, int64_t filters, int64_t heigh
                                   "The channel dimension of the inputs should be defined, and the "
                                   "inputs should have 4 dimensions. Found shape %s.",
                                   leat_shape_show(&s).s));
-    leat_status bad = steps(o, "strides", o->strides, strides);
+    static const int64_t ones[] = {1, 1};
+    leat_status bad = leat_layer_steps(&o->given, "leat_conv2d_layer", "strides", o->strides, ones,
+                                       o->channels_first, strides);
     if (!bad)
-        bad = steps(o, "dilations", o->dilations, dilations);
+        bad = leat_layer_steps(&o->given, "leat_conv2d_layer", "dilations", o->dilations, ones,
+                               o->channels_first, dilations);
     if (bad)
         return fail(g, bad);
     leat_out kernel =

@@ -4,6 +4,7 @@
 #include <leat/monitored.h>
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "core/alloc.h"
@@ -33,6 +34,8 @@ struct leat_supervisor {
     int64_t counted; /* the global step at the last count */
     double counted_at;
     double save_at; /* when the next checkpoint is due */
+    /* Held while a checkpoint is saved, by the service or by the program: guards the saver. */
+    pthread_mutex_t saving;
 };
 
 /* ---- Opening ---- */
@@ -82,6 +85,7 @@ leat_status leat_supervisor_open_with(leat_graph *g, const leat_supervisor_optio
     LEAT_CHECK(GRAPH, g);
     leat_supervisor *sv = leat_new_object(leat_supervisor, SUPERVISOR);
     sv->g = g;
+    pthread_mutex_init(&sv->saving, NULL);
     copy_options(sv, o);
     sv->coord = leat_coordinator_new();
     leat_loc outer = leat_at_enter(g, o->given.at);
@@ -101,25 +105,34 @@ leat_status leat_supervisor_open_with(leat_graph *g, const leat_supervisor_optio
  * to end. */
 enum { SAVE_POLL_MS = 100 };
 
+static leat_status save_now(leat_supervisor *sv, const char *ending, char **path_out)
+{
+    int64_t step = -1;
+    if (sv->step.node)
+        LEAT_TRY(leat_read_step(sv->session, sv->step, &step));
+    leat_log_ending(ending, sv->path, step);
+    LEAT_LOG(INFO, "Saving checkpoint to path %s", sv->path);
+    pthread_mutex_lock(&sv->saving);
+    leat_status e =
+        leat_saver_save(sv->maker.scaffold.saver, sv->session, sv->path, step, path_out);
+    pthread_mutex_unlock(&sv->saving);
+    if (!e && sv->writer)
+        leat_writer_tell(sv->writer, leat_summary_write_mark(sv->writer, LEAT_SESSION_CHECKPOINT,
+                                                             sv->path, step < 0 ? 0 : step));
+    return e;
+}
+
 static leat_status save_model(void *arg)
 {
     leat_supervisor *sv = arg;
-    int64_t step = -1;
     const char *ending = leat_session_ending(sv->session);
     double now = leat_now();
     if (!ending && now < sv->save_at)
         return NULL;
     sv->save_at = now + sv->o.save_model_secs;
-    if (sv->step.node)
-        LEAT_TRY(leat_read_step(sv->session, sv->step, &step));
-    leat_log_ending(ending, sv->path, step);
-    LEAT_LOG(INFO, "Saving checkpoint to path %s", sv->path);
-    LEAT_TRY(leat_saver_save(sv->maker.scaffold.saver, sv->session, sv->path, step, NULL));
+    LEAT_TRY(save_now(sv, ending, NULL));
     if (ending)
         leat_session_let_go(sv->session);
-    if (sv->writer)
-        leat_writer_tell(sv->writer, leat_summary_write_mark(sv->writer, LEAT_SESSION_CHECKPOINT,
-                                                             sv->path, step < 0 ? 0 : step));
     return NULL;
 }
 
@@ -287,6 +300,14 @@ leat_status leat_supervisor_summary(leat_supervisor *sv, const leat_tensor *summ
     return NULL;
 }
 
+leat_status leat_supervisor_save(leat_supervisor *sv, char **path_out)
+{
+    LEAT_CHECK(SUPERVISOR, sv);
+    LEAT_REQUIRE(sv->chief && sv->path && sv->session, FAILED_PRECONDITION,
+                 "Saving a checkpoint requires a session and a logdir, and is done by the chief.");
+    return save_now(sv, NULL, path_out);
+}
+
 leat_status leat_supervisor_close(leat_supervisor *sv)
 {
     if (!sv)
@@ -301,6 +322,7 @@ leat_status leat_supervisor_close(leat_supervisor *sv)
     leat_writer_put(sv->writer);
     leat_saver_free(sv->saver);
     leat_coordinator_free(sv->coord);
+    pthread_mutex_destroy(&sv->saving);
     free(sv->logdir);
     free(sv->path);
     free(sv->target);

@@ -43,6 +43,12 @@ leat_out leat_guard_initial_value(leat_graph *g, const char *name, leat_out x);
 leat_out leat_slot_make(leat_out primary, const char *name, leat_dtype t,
                         const leat_initializer *initializer, leat_out initial);
 
+/* layers_conv.c: a value for each dimension of the images of a layer. Those of rows and columns are
+ * given by the layer's option `name`, or else by `otherwise`; the others are 1. */
+leat_status leat_layer_steps(const leat_given *o, const char *layer, const char *name,
+                             const int64_t given[2], const int64_t otherwise[2],
+                             bool channels_first, int64_t out[4]) LEAT_MUST_CHECK;
+
 /* ---- Queue runners of a graph ---- */
 typedef struct leat_runner {
     leat_out queue, close_op, cancel_op;
@@ -64,6 +70,9 @@ static inline leat_graph *leat_graph_of(leat_out x)
 {
     return x.node->graph;
 }
+/* clip.c: x has the shape of ids followed by that of a row; each row is clipped to the norm. If ids
+ * has no node, x is one row. */
+leat_out leat_clip_rows_by_norm(leat_out x, double norm, leat_out ids);
 /* moving_average.c: shadow -= (shadow - x) * by */
 leat_out leat_average_follow(leat_out shadow, leat_out x, leat_out by, const char *name);
 leat_out leat_py(const char *op, const char *name, leat_out x, leat_out y);

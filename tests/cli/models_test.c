@@ -3,6 +3,7 @@
 #include "command.h"
 
 #include <leat/leat.h>
+#include <regex.h>
 
 static char dir[64];
 
@@ -199,6 +200,15 @@ static void images(void)
     end();
 }
 
+static bool matches(const char *pattern)
+{
+    regex_t r;
+    CHECK(regcomp(&r, pattern, REG_EXTENDED | REG_NOSUB | REG_NEWLINE) == 0);
+    const bool found = regexec(&r, output, 0, NULL, 0) == 0;
+    regfree(&r);
+    return found;
+}
+
 #define CIFAR10                                                                                    \
     "cifar10_towers --train_dir log --records_dir . --batch_size 4 --num_devices 2 "               \
     "--log_frequency 1 "
@@ -208,7 +218,9 @@ static void cifar10(void)
     begin();
     model(0, "step 2, loss = ", CIFAR10 "--max_steps 3");
     CHECK(strstr(output, "writing ./shapes_train.tfrecords") != NULL);
-    CHECK(strstr(output, "examples/sec; ") != NULL);
+    CHECK(matches("^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}: step 2, "
+                  "loss = [0-9]+\\.[0-9]{2} \\([0-9]+\\.[0-9] examples/sec; "
+                  "[0-9]+\\.[0-9]{3} sec/batch\\)$"));
     CHECK_INT(newest_step(), 3);
     /* The next run goes on from the checkpoint. */
     model(0, "step 3, loss = ", CIFAR10 "--max_steps 4 --summary_steps 1");
@@ -220,12 +232,75 @@ static void cifar10(void)
     model(2, "--checkpoint_dir is required", "cifar10_eval");
     model(2, "--num_devices: at most 64", "cifar10_towers --num_devices 65");
     model(1, "", CIFAR10 "--max_steps 50 --learning_rate 1e30 --train_dir bad");
-    CHECK(strstr(output, "NaN") != NULL);
+    CHECK(strstr(output, "Model diverged: ") != NULL);
+    CHECK(matches("^The first op: .*: Tensor had (NaN|Inf) values"));
+    /* The same where the summaries of a step find it. */
+    model(1, "Model diverged: ",
+          CIFAR10 "--max_steps 50 --learning_rate 1e30 --summary_steps 1 --train_dir bad2");
+    CHECK(matches("^The first op: .*: Tensor had (NaN|Inf) values"));
+    end();
+}
+
+/* Whether a file of the directory contains the words. */
+static bool file_has(const char *name, const char *words)
+{
+    static char text[1 << 20];
+    FILE *f = fopen(in_dir(name), "r");
+    const size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+    text[n] = 0;
+    if (f)
+        fclose(f);
+    return strstr(text, words) != NULL;
+}
+
+/* Starts a server, a task of the cluster of workers at these two ports, which writes to
+ * worker_TASK. */
+static command worker(const int ports[2], int task)
+{
+    char log[32];
+    snprintf(log, sizeof(log), "worker_%d", task);
+    command c = command_start("cd %s && exec " LEAT_BINARY_DIR
+                              "/leat server --cluster 'worker=127.0.0.1:%d,127.0.0.1:%d'"
+                              " --job_name worker --task_index %d > %s 2>&1",
+                              dir, ports[0], ports[1], task, log);
+    CHECK_SOON(file_has(log, "answers at"));
+    return c;
+}
+
+/* The loss that the program printed with a step. */
+static double loss_of_step(int step)
+{
+    char words[32];
+    snprintf(words, sizeof(words), "step %d, loss = ", step);
+    const char *at = strstr(output, words);
+    return at ? atof(at + strlen(words)) : -1;
+}
+
+/* In-graph replication: this program alone drives towers on the tasks of a cluster. */
+static void cifar10_on_tasks(void)
+{
+    const int ports[2] = {free_port(), free_port()};
+    begin();
+    model(0, "step 2, loss = ", CIFAR10 "--max_steps 3 --train_dir alone");
+    const double want = loss_of_step(0);
+    command workers[2];
+    for (int i = 0; i < 2; i++)
+        workers[i] = worker(ports, i);
+    model(0, "step 2, loss = ",
+          CIFAR10 "--max_steps 3 --log_device_placement --target grpc://127.0.0.1:%d --device_list "
+                  "/job:worker/task:0,/job:worker/task:1",
+          ports[0]);
+    CHECK_NEAR(loss_of_step(0), want, 0.1);
+    CHECK(file_has("worker_0", "tower_0/conv1/Conv2D: (Conv2D): /job:worker/replica:0/task:0/"));
+    CHECK(file_has("worker_0", "tower_1/conv1/Conv2D: (Conv2D): /job:worker/replica:0/task:1/"));
+    CHECK_INT(newest_step(), 3);
+    for (int i = 0; i < 2; i++)
+        CHECK_INT(command_signal(workers[i], SIGTERM), 0);
     end();
 }
 
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"converts", converts}, {"trains", trains}, {"images", images},
-               {"cifar10", cifar10});
+               {"cifar10", cifar10}, {"cifar10_on_tasks", cifar10_on_tasks});
 }

@@ -13,7 +13,7 @@
 
 #include "core/threadpool.h"
 #include "graph/op_info.h"
-#include "ops/advisory_row.h"
+#include "ops/row_run.h"
 #include "sanitizers.h"
 
 /* A row may use 1.5 GiB, or wait for 5 s, and a process that takes 60 s hangs. */
@@ -24,84 +24,9 @@ enum { RUN_MS = 5000, HANG_SECONDS = 60 };
 enum { LONG_RUN_MS = 1000, LATE_RUN_MS = 4000, LATE_MS = 20000 };
 static const int64_t memory_bound = INT64_C(1536) << 20;
 
-/* Limits this process to so much address space more than it has: a sanitized one begins with
- * terabytes, which it does not use. */
-static void limit_memory(int64_t more)
-{
-    unsigned long long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    CHECK(f && fscanf(f, "%llu", &pages) == 1);
-    if (f)
-        fclose(f);
-    const rlim_t all = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + (rlim_t)more;
-    CHECK(setrlimit(RLIMIT_AS, &(struct rlimit){all, all}) == 0);
-}
-
-/* Every byte of a result is read, which a sanitizer checks. */
-static unsigned read_all(const leat_tensor *t)
-{
-    const unsigned char *p = leat_tensor_data(t);
-    unsigned sum = 0;
-    for (size_t i = 0; i < leat_tensor_bytes(t); i++)
-        sum = sum * 31 + p[i];
-    return sum;
-}
-
 static bool is_long(const advisory_row *r)
 {
     return strncmp(r->id, LONG_ID, strlen(LONG_ID)) == 0;
-}
-
-/* late: becomes true if a row of LONG_ID went on after its time. */
-static leat_status run_graph(const advisory_row *r, const char *text, const bool *fed, bool *late)
-{
-    leat_graph *g = leat_graph_new();
-    leat_session *session = NULL;
-    leat_feed feeds[ROW_INPUTS];
-    leat_fetch fetches[32];
-    leat_tensor *values[32] = {0};
-    int n_feeds = 0, n_fetches = 0;
-    char name[16] = "a";
-    leat_out x, last;
-    leat_status s = leat_graph_from_text(g, text, "");
-    for (int i = 0; !s && i < r->n_in; i++) {
-        snprintf(name, sizeof(name), "i%d", i);
-        s = leat_graph_find_out(g, name, &x);
-        if (fed[i])
-            feeds[n_feeds++] = (leat_feed){x, r->in[i]};
-    }
-    if (r->n_nodes)
-        snprintf(name, sizeof(name), "n%d", r->n_nodes - 1);
-    if (!s)
-        s = leat_graph_find_out(g, name, &last);
-    leat_node *n = s ? NULL : last.node;
-    if (n) {
-        for (int i = 0; i < leat_node_outputs(n) && i < 32; i++) {
-            const leat_dtype t = leat_out_dtype(leat_output(last, i));
-            if (t != LEAT_RESOURCE && t != LEAT_VARIANT)
-                fetches[n_fetches] = (leat_fetch){leat_output(last, i), &values[n_fetches]},
-                n_fetches++;
-        }
-        s = leat_session_open(g, &session, .timeout_ms = is_long(r) ? LONG_RUN_MS : RUN_MS,
-                              .inter_op_threads = 2);
-        const int64_t begin = leat_now_ns();
-        if (!s)
-            s = leat_session_run(session, (leat_feeds){feeds, n_feeds},
-                                 (leat_fetches){fetches, n_fetches}, (leat_targets){&last, 1});
-        const int64_t ms = (leat_now_ns() - begin) / 1000000;
-        if (is_long(r) && ms > LONG_RUN_MS + LATE_RUN_MS) {
-            *late = true;
-            printf("%s %s: a run took %lld ms\n", r->id, r->ops[r->n_nodes - 1], (long long)ms);
-        }
-    }
-    for (int i = 0; i < n_fetches; i++) {
-        if (values[i] && read_all(values[i]) == 12345)
-            printf(" "); /* the sum is used, so the reads remain */
-        leat_tensor_unref(values[i]);
-    }
-    leat_session_close(session);
-    leat_graph_free(g);
-    return s;
 }
 
 /* Gives the exit code: 0, or 1 where a result came that ought to be an error. */
@@ -109,12 +34,12 @@ static int run_row(const advisory_row *r)
 {
     bool good = true, late = false;
     for (int constant = r->n_nodes > 0; constant >= 0; constant--) {
-        leat_strbuf text = {0};
-        bool fed[ROW_INPUTS] = {0};
-        for (int i = 0; i < r->n_in; i++)
-            fed[i] = !row_source(r, i, constant, &text);
-        leat_strbuf_puts(&text, leat_strbuf_text(&r->graph));
-        leat_status s = run_graph(r, leat_strbuf_text(&text), fed, &late);
+        int64_t ms;
+        leat_status s = row_run(r, constant, is_long(r) ? LONG_RUN_MS : RUN_MS, &ms);
+        if (is_long(r) && ms > LONG_RUN_MS + LATE_RUN_MS) {
+            late = true;
+            printf("%s %s: a run took %lld ms\n", r->id, r->ops[r->n_nodes - 1], (long long)ms);
+        }
         if (getenv("LEAT_SHOW"))
             printf("%s %s%s: %s %s\n", r->id, r->n_nodes ? r->ops[r->n_nodes - 1] : "GraphDef",
                    constant ? "" : " fed", leat_code_name(leat_status_code(s)),
@@ -128,7 +53,6 @@ static int run_row(const advisory_row *r)
             good = false;
         }
         leat_status_free(s);
-        leat_strbuf_release(&text);
     }
     return !good || late;
 }
@@ -140,7 +64,7 @@ static void try_row(const char *text, const advisory_row *head)
     const pid_t child = fork();
     if (child == 0) {
         advisory_row r;
-        limit_memory(2 * memory_bound);
+        row_limit_memory(2 * memory_bound);
         setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
         alarm(HANG_SECONDS);
         row_read(&r, text);

@@ -318,6 +318,76 @@ static void conv(void)
     compare(g, "conv");
 }
 
+static void pool(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_out x = leat_placeholder(g, LEAT_FLOAT, leat_shape(-1, 24, 24, 3), leat_name("x"));
+    leat_out y = leat_max_pool_layer(x, 3, 2, .strides = {2, 1}, .same = true);
+    y = leat_max_pool_layer(y, 2, 2);
+    y = leat_avg_pool_layer(y, 2, 2, .strides = {1, 1});
+    leat_avg_pool_layer(y, 2, 2, .name = "out");
+    compare(g, "pool");
+}
+
+/* The layers of convolution, pooling and normalisation give the same with the channels first. */
+static void channels_first(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_session *s;
+    leat_tensor *in, *y[2] = {NULL, NULL};
+    float v[2 * 9 * 8 * 3];
+    leat_out out[2];
+    for (size_t i = 0; i < sizeof(v) / sizeof(*v); i++)
+        v[i] = (float)((i * 37) % 101) / 50 - 1;
+    leat_out x = leat_placeholder(g, LEAT_FLOAT, leat_shape(2, 9, 8, 3));
+    for (int first = 0; first < 2; first++)
+        leat_with_variable_scope(g, "net", .reuse = LEAT_AUTO_REUSE)
+        {
+            leat_out h = first ? leat_transpose(x, leat_ints(g, 0, 3, 1, 2)) : x;
+            h = leat_conv2d_layer(h, 4, 3, 2, .name = "conv", .channels_first = first);
+            h = leat_max_pool_layer(h, 3, 2, .strides = {1, 2}, .channels_first = first);
+            h = leat_avg_pool_layer(h, 2, 1, .same = true, .channels_first = first);
+            h = leat_batch_norm_layer(h, .name = "norm", .channels_first = first);
+            out[first] = first ? leat_transpose(h, leat_ints(g, 0, 2, 3, 1)) : h;
+        }
+    CHECK_OK(leat_graph_status(g));
+    CHECK_OK(leat_tensor_copy_of(LEAT_FLOAT, leat_shape(2, 9, 8, 3), v, &in));
+    CHECK_OK(leat_session_open(g, &s));
+    CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH,
+                              LEAT_TARGET(leat_global_variables_initializer(g))));
+    CHECK_OK(leat_session_run(s, LEAT_FEED({x, in}), LEAT_FETCH({out[0], &y[0]}, {out[1], &y[1]}),
+                              LEAT_NO_TARGET));
+    CHECK_INT(leat_tensor_count(y[0]), 2 * 3 * 3 * 4);
+    CHECK_INT(leat_tensor_count(y[1]), 2 * 3 * 3 * 4);
+    for (int i = 0; i < leat_tensor_count(y[0]); i++)
+        CHECK_NEAR(leat_tensor_at(y[1], i), leat_tensor_at(y[0], i), 1e-5);
+    leat_tensor_unref(in);
+    leat_tensor_unref(y[0]);
+    leat_tensor_unref(y[1]);
+    leat_session_close(s);
+    leat_graph_free(g);
+}
+
+static void pool_refused(void)
+{
+    leat_graph *g = leat_graph_new();
+    leat_max_pool_layer(leat_placeholder(g, LEAT_FLOAT, leat_shape(2, 9, 8)), 2, 2);
+    CHECK_ERROR(leat_graph_status(g), INVALID_ARGUMENT,
+                "leat_max_pool_layer: the inputs should have 4 dimensions. Found shape [2,9,8].");
+    leat_graph_free(g);
+    g = leat_graph_new();
+    leat_avg_pool_layer(leat_placeholder(g, LEAT_FLOAT, leat_shape(2, 9, 8, 3)), 2, 0);
+    CHECK_ERROR(leat_graph_status(g), INVALID_ARGUMENT,
+                "leat_avg_pool_layer: height and width must be positive, got 2, 0");
+    leat_graph_free(g);
+    g = leat_graph_new();
+    leat_avg_pool_layer(leat_placeholder(g, LEAT_FLOAT, leat_shape(2, 9, 8, 3)), 2, 2,
+                        .strides = {0, 1});
+    CHECK_ERROR(leat_graph_status(g), INVALID_ARGUMENT,
+                "leat_avg_pool_layer: strides must be positive, got 0");
+    leat_graph_free(g);
+}
+
 static void batch_norm(void)
 {
     leat_graph *g = leat_graph_new();
@@ -488,7 +558,8 @@ int main(int argc, char **argv)
                {"saver_sharded", saver_sharded}, {"adam", adam}, {"sgd_no_step", sgd_no_step},
                {"others", others}, {"scopes", scopes}, {"partitioned", partitioned},
                {"devices", devices}, {"averages", averages}, {"sparse", sparse}, {"dense", dense},
-               {"conv", conv}, {"batch_norm", batch_norm}, {"batch_norm_runs", batch_norm_runs},
-               {"batch_norm_refused", batch_norm_refused}, {"sync", sync_replicas},
-               {"sync_rows", sync_rows}, {"scaffold", scaffold});
+               {"conv", conv}, {"pool", pool}, {"pool_refused", pool_refused},
+               {"channels_first", channels_first}, {"batch_norm", batch_norm},
+               {"batch_norm_runs", batch_norm_runs}, {"batch_norm_refused", batch_norm_refused},
+               {"sync", sync_replicas}, {"sync_rows", sync_rows}, {"scaffold", scaffold});
 }

@@ -144,6 +144,14 @@ def conv():
     tf.layers.conv2d(y, 4, 3, name='out', use_bias=False)
 
 
+def pool():
+    x = tf.placeholder(tf.float32, [None, 24, 24, 3], name='x')
+    y = tf.layers.max_pooling2d(x, [3, 2], [2, 1], padding='same')
+    y = tf.layers.max_pooling2d(y, 2, 2)
+    y = tf.layers.average_pooling2d(y, 2, 1)
+    tf.layers.average_pooling2d(y, 2, 2, name='out')
+
+
 def batch_norm():
     x = tf.placeholder(tf.float32, [None, 8, 8, 3], name='x')
     y = tf.layers.batch_normalization(x, training=True)
@@ -229,5 +237,5 @@ def runners_meta():
 
 runners_meta()
 for m in (scaffold, saver, saver_slices, saver_sharded, sync, sync_rows, adam, sgd_no_step, others, scopes, partitioned, devices, averages,
-          sparse, dense, conv, batch_norm):
+          sparse, dense, conv, pool, batch_norm):
     model(m)

@@ -3,36 +3,9 @@
  * messages. */
 #include <leat/leat.h>
 
-#include "train/sequences.h"
+#include "train/values.h"
 
-enum { BATCH = 2, TIME = 4, DEPTH = 3, UNITS = 3, MOST = 2000 };
-
-/* Element i of tensor number k, as make_rnn.py computes it. */
-static double value(int64_t i, int k)
-{
-    return 0.6 * sin(0.7 * (double)i + 1.3 * k);
-}
-
-static leat_tensor *tensor(leat_dtype t, leat_shape s, int k)
-{
-    leat_tensor *x = NULL;
-    CHECK_OK(leat_tensor_new(t, s, &x));
-    for (int64_t i = 0; x && i < leat_tensor_count(x); i++) {
-        if (t == LEAT_DOUBLE)
-            ((double *)leat_tensor_mutable(x))[i] = value(i, k);
-        else
-            ((float *)leat_tensor_mutable(x))[i] = (float)value(i, k);
-    }
-    return x;
-}
-
-static leat_out constant(leat_graph *g, leat_dtype t, leat_shape s, int k)
-{
-    leat_tensor *v = tensor(t, s, k);
-    leat_out c = leat_const(g, v);
-    leat_tensor_unref(v);
-    return c;
-}
+enum { BATCH = 2, TIME = 4, DEPTH = 3, UNITS = 3 };
 
 typedef struct net {
     leat_graph *g;
@@ -74,19 +47,9 @@ static void check_variables(const char *name, const leat_out *vars, int n)
 static void compare(const char *name, const char *part, leat_tensor *const *got, int n,
                     double tolerance)
 {
-    static double want[MOST];
     char line[128];
-    int at = 0;
     snprintf(line, sizeof(line), "%s.%s", name, part);
-    const int count = sequence_in("rnn.txt", line, want, MOST);
-    for (int i = 0; i < n; i++) {
-        for (int64_t k = 0; got[i] && k < leat_tensor_count(got[i]); k++, at++)
-            if (at < count && !(fabs(leat_tensor_at(got[i], k) - want[at]) <= tolerance))
-                test_failures++, printf("%s: element %d is %.7g, want %.7g\n", line, at,
-                                        leat_tensor_at(got[i], k), want[at]);
-        leat_tensor_unref(got[i]);
-    }
-    CHECK_INT(at, count);
+    check_sequence("rnn.txt", line, got, n, tolerance);
 }
 
 /* The sum of the outputs and the states, weighted. */

@@ -225,6 +225,41 @@ static void supervisor(void)
     remove_dir();
 }
 
+/* The program saves while the service does, too. */
+static void saves_now(void)
+{
+    make_dir();
+    model m = build();
+    leat_supervisor *sv = NULL;
+    leat_session *s = NULL;
+    char *path = NULL;
+    CHECK_OK(leat_supervisor_open(m.g, &sv, .logdir = dir, .save_model_secs = 0.001));
+    CHECK_ERROR(leat_supervisor_save(sv, &path), FAILED_PRECONDITION, "requires a session");
+    CHECK_OK(leat_supervisor_session(sv, "", &s));
+    for (int i = 0; i < 20; i++) {
+        int64_t step = -1;
+        CHECK_OK(leat_session_run(s, LEAT_NO_FEED, LEAT_NO_FETCH, LEAT_TARGET(m.train)));
+        CHECK_OK(leat_supervisor_step(sv, &step));
+        CHECK_OK(leat_supervisor_save(sv, &path));
+        const char *number = path ? strrchr(path, '-') : NULL;
+        CHECK(number && atoll(number + 1) == step);
+        free(path);
+        path = NULL;
+    }
+    char *newest = leat_latest_checkpoint(dir);
+    CHECK(newest && strstr(newest, "model.ckpt-"));
+    free(newest);
+    CHECK_OK(leat_supervisor_close(sv));
+    leat_graph_free(m.g);
+    m = build();
+    CHECK_OK(leat_supervisor_open(m.g, &sv, .save_model_secs = 0));
+    CHECK_OK(leat_supervisor_session(sv, "", &s));
+    CHECK_ERROR(leat_supervisor_save(sv, &path), FAILED_PRECONDITION, "and a logdir");
+    CHECK_OK(leat_supervisor_close(sv));
+    leat_graph_free(m.g);
+    remove_dir();
+}
+
 /* ---- Damage ---- */
 
 static char warnings[2000];
@@ -363,6 +398,7 @@ static void swept(void)
 int main(int argc, char **argv)
 {
     return RUN(argc, argv, {"goes_on", goes_on}, {"listeners", listeners}, {"recovers", recovers},
-               {"supervisor", supervisor}, {"damaged_state", damaged_state},
-               {"damaged_newest", damaged_newest}, {"swept", swept});
+               {"supervisor", supervisor}, {"saves_now", saves_now},
+               {"damaged_state", damaged_state}, {"damaged_newest", damaged_newest},
+               {"swept", swept});
 }

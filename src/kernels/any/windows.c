@@ -2,30 +2,54 @@
 #include "kernels/cpu/windows.h"
 
 #include <inttypes.h>
+#include <string.h>
+
+/* The n values v of `name`, each of which must fit into 32 bits. */
+static leat_status check_list(const char *name, int64_t count, int n, const int64_t *v)
+{
+    LEAT_REQUIRE(count == n, INVALID_ARGUMENT, "Sliding window %s field must specify %d dimensions",
+                 name, n);
+    for (int i = 0; i < n; i++)
+        LEAT_REQUIRE(v[i] <= INT32_MAX && v[i] >= INT32_MIN, INVALID_ARGUMENT,
+                     "Attr %s has value %" PRId64 " out of range for an int32", name, v[i]);
+    return NULL;
+}
+
+static leat_status read_attr(const leat_node *node, const char *name, int n, int64_t out[5])
+{
+    int count;
+    const int64_t *v = leat_node_ints(node, name, &count);
+    LEAT_TRY(check_list(name, count, n, v));
+    memcpy(out, v, (size_t)n * sizeof(*v));
+    return NULL;
+}
 
 /* The values of an attribute, or of input `in` where the op has no such attribute. */
 static leat_status read_list(leat_kernel *k, const char *name, int in, int n, int64_t out[5])
 {
     const leat_node *node = leat_kernel_node(k);
-    const leat_tensor *t = NULL;
-    const int64_t *v = NULL;
-    int64_t count;
-    if (leat_node_has(node, name)) {
-        int c;
-        v = leat_node_ints(node, name, &c);
-        count = c;
-    } else {
-        t = leat_kernel_in(k, in);
-        count = t->count;
-    }
-    LEAT_REQUIRE(count == n, INVALID_ARGUMENT, "Sliding window %s field must specify %d dimensions",
-                 name, n);
-    for (int i = 0; i < n; i++) {
-        out[i] = v ? v[i] : AT(int32_t, t)[i];
-        LEAT_REQUIRE(out[i] <= INT32_MAX && out[i] >= INT32_MIN, INVALID_ARGUMENT,
-                     "Attr %s has value %" PRId64 " out of range for an int32", name, out[i]);
-    }
+    if (leat_node_has(node, name))
+        return read_attr(node, name, n, out);
+    const leat_tensor *t = leat_kernel_in(k, in);
+    for (int i = 0; i < n && i < t->count; i++)
+        out[i] = AT(int32_t, t)[i];
+    return check_list(name, t->count, n, out);
+}
+
+static leat_status check_batch(const int64_t *size, const int64_t *stride)
+{
+    LEAT_REQUIRE(size[0] == 1 && stride[0] == 1, UNIMPLEMENTED,
+                 "Pooling is not yet supported on the batch dimension.");
     return NULL;
+}
+
+leat_status leat_windows_init(const leat_node *n, void *state)
+{
+    const int rank = strstr(leat_node_op(n), "3D") ? 5 : 4;
+    int64_t size[5], stride[5];
+    LEAT_TRY(read_attr(n, "ksize", rank, size));
+    LEAT_TRY(read_attr(n, "strides", rank, stride));
+    return check_batch(size, stride);
 }
 
 static leat_status place(leat_windows *w, int d, bool same)
@@ -83,11 +107,11 @@ leat_status leat_windows_read(leat_kernel *k, const leat_shape *x, int dims, boo
     const bool same = strcmp(leat_node_string(n, "padding"), "SAME") == 0;
     const int inputs = leat_kernel_inputs(k), ch = first ? 1 : dims + 1;
     int64_t size[5], stride[5];
-    *w = (leat_windows){.k = k, .x = *x, .y = *x, .in = {1}, .out = {1}, .size = {1}, .stride = {1}};
+    *w =
+        (leat_windows){.k = k, .x = *x, .y = *x, .in = {1}, .out = {1}, .size = {1}, .stride = {1}};
     LEAT_TRY(read_list(k, "ksize", inputs - 2, dims + 2, size));
     LEAT_TRY(read_list(k, "strides", inputs - 1, dims + 2, stride));
-    LEAT_REQUIRE(size[0] == 1 && stride[0] == 1, UNIMPLEMENTED,
-                 "Pooling is not yet supported on the batch dimension.");
+    LEAT_TRY(check_batch(size, stride));
     LEAT_REQUIRE(x->rank == dims + 2 + vect && (!vect || x->dim[4] == 4), INVALID_ARGUMENT,
                  "tensor_in must be %d-dimensional: %s", dims + 2 + vect, leat_shape_show(x).s);
     for (int i = 0; i < dims; i++) {
@@ -96,6 +120,8 @@ leat_status leat_windows_read(leat_kernel *k, const leat_shape *x, int dims, boo
         w->size[d] = size[from];
         w->stride[d] = stride[from];
     }
+    LEAT_REQUIRE(stride[ch] > 0, INVALID_ARGUMENT, "Stride must be > 0, but got %" PRId64,
+                 stride[ch]);
     if (size[ch] != 1 || stride[ch] != 1) {
         LEAT_REQUIRE(dims == 2, UNIMPLEMENTED,
                      "Pooling3d only supports pooling across plane/width/height.");

@@ -134,8 +134,8 @@ static leat_status avg_grad_run_3d(leat_kernel *k)
 
 #define KERNEL(op_, fn, host_)                                                                     \
     {                                                                                              \
-        .op = op_, .where = {{"T", LEAT_ROW_FLOAT}}, .run = fn, .flags = LEAT_KERNEL_VIA_FLOAT,    \
-        .host = host_                                                                              \
+        .op = op_, .where = {{"T", LEAT_ROW_FLOAT}}, .run = fn, .init = leat_windows_init,         \
+        .flags = LEAT_KERNEL_VIA_FLOAT, .host = host_                                              \
     }
 
 const leat_kernel_def leat_cpu_avg_pool[] = {

@@ -38,6 +38,9 @@ typedef struct leat_fixed {
 } leat_fixed;
 /* From the attributes of a FixedUnigramCandidateSampler; freed by leat_fixed_free. */
 leat_status leat_fixed_make(const leat_node *n, leat_fixed **out) LEAT_MUST_CHECK;
+/* Class i has the weight counts[i] to the power of `power`; counts are not negative. */
+leat_status leat_fixed_of_counts(const int64_t *counts, int64_t n, float power,
+                                 leat_fixed **out) LEAT_MUST_CHECK;
 void leat_fixed_free(leat_fixed *f);
 int64_t leat_fixed_draw(const leat_fixed *f, leat_philox_single *s);
 

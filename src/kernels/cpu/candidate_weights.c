@@ -229,38 +229,72 @@ void leat_fixed_free(leat_fixed *f)
     free(f);
 }
 
-leat_status leat_fixed_make(const leat_node *n, leat_fixed **out)
+/* Makes the tables that classes are drawn by, from their weights. */
+static leat_status make_tables(leat_fixed *f)
 {
-    const int64_t range = leat_node_int(n, "range_max");
-    LEAT_REQUIRE(range > 0 && range <= INT32_MAX, INVALID_ARGUMENT,
-                 "range_max must be from 1 to %d, got %" PRId64, INT32_MAX, range);
+    const int64_t n = f->range;
+    double *p = NULL;
+    int32_t *stack = NULL;
+    f->chance = malloc((size_t)n * sizeof(float));
+    f->other = malloc((size_t)n * sizeof(int32_t));
+    p = malloc((size_t)n * sizeof(double));
+    stack = malloc((size_t)n * sizeof(int32_t));
+    const bool ok = f->chance && f->other && p && stack;
+    if (ok)
+        share(f, p, stack);
+    free(p);
+    free(stack);
+    LEAT_REQUIRE(ok, RESOURCE_EXHAUSTED, "no memory to draw from %" PRId64 " classes", n);
+    return NULL;
+}
+
+/* A distribution over `range` classes without weights. */
+static leat_status fixed_new(int64_t range, leat_fixed **out)
+{
     leat_fixed *f = leat_new(leat_fixed);
     f->range = range;
     f->weight = calloc((size_t)range, sizeof(float));
-    leat_status s = f->weight
-                        ? collect(n, f)
-                        : leat_error(RESOURCE_EXHAUSTED,
-                                     "no memory for the weights of %" PRId64 " classes", range);
-    double *p = NULL;
-    int32_t *stack = NULL;
-    if (!s) {
-        f->chance = malloc((size_t)range * sizeof(float));
-        f->other = malloc((size_t)range * sizeof(int32_t));
-        p = malloc((size_t)range * sizeof(double));
-        stack = malloc((size_t)range * sizeof(int32_t));
-        if (f->chance && f->other && p && stack)
-            share(f, p, stack);
-        else
-            s = leat_error(RESOURCE_EXHAUSTED, "no memory to draw from %" PRId64 " classes", range);
-    }
-    free(p);
-    free(stack);
-    if (s) {
-        leat_fixed_free(f);
-        return s;
-    }
     *out = f;
-    return NULL;
+    if (f->weight)
+        return NULL;
+    leat_fixed_free(f);
+    return leat_error(RESOURCE_EXHAUSTED, "no memory for the weights of %" PRId64 " classes",
+                      range);
+}
+
+static leat_status fixed_finish(leat_fixed *f, leat_status s, leat_fixed **out)
+{
+    if (!s)
+        s = make_tables(f);
+    if (s)
+        leat_fixed_free(f);
+    else
+        *out = f;
+    return s;
+}
+
+leat_status leat_fixed_make(const leat_node *n, leat_fixed **out)
+{
+    const int64_t range = leat_node_int(n, "range_max");
+    leat_fixed *f;
+    LEAT_REQUIRE(range > 0 && range <= INT32_MAX, INVALID_ARGUMENT,
+                 "range_max must be from 1 to %d, got %" PRId64, INT32_MAX, range);
+    LEAT_TRY(fixed_new(range, &f));
+    return fixed_finish(f, collect(n, f), out);
+}
+
+leat_status leat_fixed_of_counts(const int64_t *counts, int64_t n, float power, leat_fixed **out)
+{
+    leat_fixed *f;
+    LEAT_TRY(fixed_new(n, &f));
+    for (int64_t i = 0; i < n; i++) {
+        f->weight[i] = powf((float)counts[i], power);
+        f->total += f->weight[i];
+        f->likely += f->weight[i] > 0;
+    }
+    leat_status s =
+        f->total > 0 ? NULL : leat_error(INVALID_ARGUMENT, "the sum of all counts is 0");
+    return fixed_finish(f, s, out);
 }
 
 int64_t leat_fixed_draw(const leat_fixed *f, leat_philox_single *s)

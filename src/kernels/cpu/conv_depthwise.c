@@ -37,6 +37,12 @@ static leat_status depthwise_init(const leat_node *n, void *state)
     a->stride[0] = 1;
     a->stride[1] = v[a->channels_first ? 2 : 1];
     a->stride[2] = v[a->channels_first ? 3 : 2];
+    /* Dilations have no effect, as in TensorFlow 1.15; those that are none are refused. */
+    LEAT_TRY(leat_window_attr(n, "dilations", &v, &count));
+    LEAT_REQUIRE(count == 4, INVALID_ARGUMENT,
+                 "Sliding window dilations field must specify 4 dimensions");
+    for (int i = 0; i < count; i++)
+        LEAT_TRY(leat_window_check_steps(1, v[i]));
     return NULL;
 }
 

@@ -1,120 +1,7 @@
-/* image_patches.c -- kernels that take parts of images as they are: ExtractImagePatches,
- * RandomCrop, ExtractGlimpse. */
+/* image_patches.c -- kernels that take parts of images as they are: RandomCrop, ExtractGlimpse. */
 #include "kernels/cpu/distributions.h"
 #include "kernels/cpu/image_resize.h"
 #include "kernels/cpu/random.h"
-
-/* ---- ExtractImagePatches ---- */
-
-typedef struct patches {
-    const leat_tensor *x;
-    leat_tensor *y;
-    int64_t in[2], out[2], window[2], stride[2], rate[2], pad[2]; /* rows and columns */
-    size_t depth;                                                 /* bytes of a pixel */
-} patches;
-
-static leat_status read_spatial(leat_kernel *k, const char *name, int64_t out[2])
-{
-    int n;
-    const int64_t *v = leat_node_ints(leat_kernel_node(k), name, &n);
-    LEAT_REQUIRE(n == 4, INVALID_ARGUMENT, "%s must have 4 values, got %d", name, n);
-    LEAT_REQUIRE(v[0] == 1 && v[3] == 1, UNIMPLEMENTED, "Only support %s across space.", name);
-    for (int i = 0; i < 2; i++) {
-        LEAT_REQUIRE(v[1 + i] >= 1 && v[1 + i] <= INT32_MAX, OUT_OF_RANGE, "%s is out of range.",
-                     name);
-        out[i] = v[1 + i];
-    }
-    return NULL;
-}
-
-static leat_status place_windows(patches *p, int i, bool same)
-{
-    int64_t span;
-    LEAT_REQUIRE(leat_mul_ok(p->window[i] - 1, p->rate[i], &span) && span < INT32_MAX, OUT_OF_RANGE,
-                 "ksizes and rates are out of range.");
-    span++;
-    if (same) {
-        p->out[i] = (p->in[i] + p->stride[i] - 1) / p->stride[i];
-        const int64_t need = (p->out[i] - 1) * p->stride[i] + span - p->in[i];
-        p->pad[i] = need > 0 ? need / 2 : 0;
-    } else {
-        p->out[i] = (p->in[i] - span + p->stride[i]) / p->stride[i];
-    }
-    LEAT_REQUIRE(p->out[i] >= 0, INVALID_ARGUMENT,
-                 "Computed output size would be negative: %lld [input_size: %lld, "
-                 "effective_filter_size: %lld, stride: %lld]",
-                 (long long)p->out[i], (long long)p->in[i], (long long)span,
-                 (long long)p->stride[i]);
-    return NULL;
-}
-
-/* One row of a window, from column x of image row `row`. */
-static char *put_row(const patches *p, const char *row, int64_t x, char *to)
-{
-    if (p->rate[1] == 1 && x >= 0 && x + p->window[1] <= p->in[1]) {
-        const size_t n = (size_t)p->window[1] * p->depth;
-        memcpy(to, row + (size_t)x * p->depth, n);
-        return to + n;
-    }
-    for (int64_t j = 0; j < p->window[1]; j++, x += p->rate[1], to += p->depth) {
-        if (x >= 0 && x < p->in[1])
-            memcpy(to, row + (size_t)x * p->depth, p->depth);
-        else
-            memset(to, 0, p->depth);
-    }
-    return to;
-}
-
-/* Rows of patches [begin, end), counted over all images. */
-static void patches_part(void *arg, int64_t begin, int64_t end)
-{
-    const patches *p = arg;
-    const size_t in_row = (size_t)p->in[1] * p->depth;
-    const size_t window_row = (size_t)p->window[1] * p->depth;
-    char *to =
-        (char *)p->y->data + (size_t)begin * (size_t)p->out[1] * (size_t)p->window[0] * window_row;
-    for (int64_t i = begin; i < end; i++) {
-        const char *image = (const char *)p->x->data + (size_t)(i / p->out[0] * p->in[0]) * in_row;
-        const int64_t top = i % p->out[0] * p->stride[0] - p->pad[0];
-        for (int64_t c = 0; c < p->out[1]; c++)
-            for (int64_t j = 0; j < p->window[0]; j++) {
-                const int64_t y = top + j * p->rate[0];
-                if (y >= 0 && y < p->in[0]) {
-                    to = put_row(p, image + (size_t)y * in_row, c * p->stride[1] - p->pad[1], to);
-                } else {
-                    memset(to, 0, window_row);
-                    to += window_row;
-                }
-            }
-    }
-}
-
-static leat_status patches_run(leat_kernel *k)
-{
-    patches p = {.x = leat_kernel_in(k, 0)};
-    const leat_shape *s = &p.x->shape;
-    int64_t depth;
-    LEAT_TRY(read_spatial(k, "ksizes", p.window));
-    LEAT_TRY(read_spatial(k, "strides", p.stride));
-    LEAT_TRY(read_spatial(k, "rates", p.rate));
-    LEAT_REQUIRE(s->rank == 4, INVALID_ARGUMENT, "input must be 4-dimensional%s",
-                 leat_shape_show(s).s);
-    const bool same = !strcmp(leat_node_string(leat_kernel_node(k), "padding"), "SAME");
-    for (int i = 0; i < 2; i++) {
-        p.in[i] = s->dim[1 + i];
-        LEAT_TRY(place_windows(&p, i, same));
-    }
-    LEAT_REQUIRE(leat_mul_ok(p.window[0], p.window[1], &depth) &&
-                     leat_mul_ok(depth, s->dim[3], &depth),
-                 INVALID_ARGUMENT, "ksizes of %lld by %lld are too large", (long long)p.window[0],
-                 (long long)p.window[1]);
-    LEAT_TRY(leat_kernel_out(k, 0, &(leat_shape){4, {s->dim[0], p.out[0], p.out[1], depth}}, &p.y));
-    if (p.y->count == 0)
-        return NULL;
-    p.depth = (size_t)s->dim[3] * leat_dtype_size(p.x->dtype);
-    leat_kernel_for(k, s->dim[0] * p.out[0], 0.5 * (double)(p.out[1] * depth), patches_part, &p);
-    return NULL;
-}
 
 /* ---- RandomCrop ---- */
 
@@ -313,7 +200,6 @@ static leat_status glimpse_run(leat_kernel *k)
 }
 
 const leat_kernel_def leat_cpu_image_patches[] = {
-    {.op = "ExtractImagePatches", .where = {{"T", LEAT_TYPES_REAL}}, .run = patches_run},
     {.op = "RandomCrop",
      .where = {{"T", LEAT_TYPES_REAL}},
      .run = random_crop_run,

@@ -266,7 +266,8 @@ static leat_status argmax_grad_grad_run(leat_kernel *k)
 
 #define KERNEL(op_, types, fn)                                                                     \
     {                                                                                              \
-        .op = op_, .where = {{"T", types}}, .run = fn, .flags = LEAT_KERNEL_VIA_FLOAT              \
+        .op = op_, .where = {{"T", types}}, .run = fn, .init = leat_windows_init,                  \
+        .flags = LEAT_KERNEL_VIA_FLOAT                                                             \
     }
 
 const leat_kernel_def leat_cpu_max_pool[] = {
@@ -293,6 +294,7 @@ const leat_kernel_def leat_cpu_max_pool[] = {
     {.op = "MaxPool3DGrad",
      .where = {{"T", LEAT_T(FLOAT)}, {"TInput", LEAT_T(FLOAT)}},
      .run = max_grad_run_3d,
+     .init = leat_windows_init,
      .flags = LEAT_KERNEL_VIA_FLOAT},
     KERNEL("MaxPool3DGradGrad", LEAT_ROW_REAL, max_grad_grad_run_3d),
     KERNEL("MaxPoolGradWithArgmax", LEAT_ROW_REAL, argmax_grad_run),

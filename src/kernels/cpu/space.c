@@ -76,13 +76,15 @@ static leat_status space_shape(blocks *b)
                  (long long)b->batch.dim[0], (long long)b->product);
     b->space.dim[0] = b->batch.dim[0] / b->product;
     for (int i = 0; i < b->n; i++) {
-        int64_t whole, cropped;
+        int64_t whole, cropped = 0;
         LEAT_REQUIRE(leat_mul_ok(b->batch.dim[i + 1], b->block[i], &whole), INVALID_ARGUMENT,
                      "block_shape[%d] is too large", i);
         LEAT_REQUIRE(leat_sub_ok(whole, b->before[i], &cropped) &&
-                         leat_sub_ok(cropped, b->after[i], &cropped) && cropped >= 0,
-                     INVALID_ARGUMENT, "cropped_shape[%d]=%lld must be non-negative", i,
-                     (long long)(whole - b->before[i] - b->after[i]));
+                         leat_sub_ok(cropped, b->after[i], &cropped),
+                     INVALID_ARGUMENT, "crops[%d] are too large: %lld, %lld", i,
+                     (long long)b->before[i], (long long)b->after[i]);
+        LEAT_REQUIRE(cropped >= 0, INVALID_ARGUMENT, "cropped_shape[%d]=%lld must be non-negative",
+                     i, (long long)cropped);
         b->space.dim[i + 1] = cropped;
     }
     return NULL;

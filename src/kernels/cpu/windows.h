@@ -22,6 +22,9 @@ typedef struct leat_windows {
  * shape x. over_depth: windows may be over the channels instead. */
 leat_status leat_windows_read(leat_kernel *k, const leat_shape *x, int dims, bool over_depth,
                               leat_windows *w) LEAT_MUST_CHECK;
+/* The init of a kernel whose node has its windows as attributes: refuses those that no image can
+ * have, before any step. The kernel needs no state. */
+leat_status leat_windows_init(const leat_node *n, void *state) LEAT_MUST_CHECK;
 /* INVALID_ARGUMENT unless an input has the shape that it must have. */
 leat_status leat_windows_expect(const char *name, const leat_shape *got,
                                 const leat_shape *want) LEAT_MUST_CHECK;

@@ -393,6 +393,21 @@ def parts(f):
     f.case('bad/batch', op, lambda b: raw.ExtractImagePatches(
         images=b.rand((1, 3, 3, 1), FLOAT), ksizes=[2, 2, 2, 1], strides=[1, 1, 1, 1],
         rates=[1, 1, 1, 1], padding='VALID'), error='Only support ksizes across space.')
+    op = 'ExtractVolumePatches'
+    # Where sizes are not known TensorFlow infers a result of four dimensions, although it has five.
+    for t in dtypes(op):
+        for shape, k, stride in [((2, 4, 5, 6, 2), (2, 3, 2), (1, 2, 3)), ((1, 5, 5, 5, 1), (3, 3, 3), (2, 2, 2)),
+                                 ((1, 7, 6, 5, 3), (1, 1, 1), (3, 4, 2)), ((1, 3, 3, 3, 1), (3, 3, 3), (1, 1, 1)),
+                                 ((0, 3, 3, 3, 2), (2, 2, 2), (1, 1, 1))]:
+            for padding in ('SAME', 'VALID'):
+                f.case('%s/%s_%s_%s_%s' % (name_of(t), text(shape), text(k), text(stride), padding), op,
+                       lambda b: raw.ExtractVolumePatches(
+                           input=b.rand(shape, t, static='known'), ksizes=(1,) + k + (1,),
+                           strides=(1,) + stride + (1,), padding=padding),
+                       EXACT, grad=t in (FLOAT, DOUBLE) and shape[0] > 0)
+    f.case('bad/batch', op, lambda b: raw.ExtractVolumePatches(
+        input=b.rand((1, 3, 3, 3, 1), FLOAT), ksizes=[2, 2, 2, 2, 1], strides=[1, 1, 1, 1, 1],
+        padding='VALID'), error='Only support ksizes across space.')
     op = 'ExtractGlimpse'
     for size in [(3, 3), (2, 5), (8, 9), (1, 1), (0, 2)]:
         for centered in (True, False):

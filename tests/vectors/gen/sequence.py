@@ -2,10 +2,13 @@
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.contrib.seq2seq.ops import gen_beam_search_ops
+from tensorflow.core.framework import versions_pb2
 
 from gen.case import ANY, DOUBLE, FLOAT, name_of
+from gen.state import ref_variable
 
-raw = tf.raw_ops
+raw, tf1 = tf.raw_ops, tf.compat.v1
 
 
 def sparse(rows):
@@ -140,6 +143,77 @@ def decoders(f):
         error='Less leaves in the beam search than requested.')
 
 
+def gather_tree(f):
+    op = 'GatherTree'
+
+    def tree(b, step, parent, lengths, end=5, static=None):
+        return gen_beam_search_ops.gather_tree(
+            b.feed(step, tf.int32, static), b.feed(parent, tf.int32, static),
+            b.feed(lengths, tf.int32, static), b.feed(end, tf.int32, static))
+    for time, batch, beams in [(1, 1, 1), (4, 1, 3), (6, 3, 2), (20, 4, 5), (0, 2, 3), (3, 0, 2), (3, 2, 0)]:
+        for name, lengths in [('full', [time] * batch), ('short', [b % (time + 1) for b in range(batch)]),
+                              ('odd', [(-1, time + 3)[b % 2] for b in range(batch)])]:
+            f.case('%d_%d_%d/%s' % (time, batch, beams, name), op, lambda b: tree(
+                b, b.data((time, batch, beams), tf.int32, 0, 7),
+                b.data((time, batch, beams), tf.int32, 0, max(beams - 1, 0)), lengths))
+    ones = np.ones((3, 2, 2), np.int32)
+    # A parent that is the number of beams itself is read by TensorFlow, from beyond the beams.
+    for name, parent in [('negative', -1), ('beyond', 3)]:
+        bad = np.zeros((3, 2, 2), np.int32)
+        bad[2, 1, 0] = parent
+        f.case('bad/' + name, op, lambda b: tree(b, ones, bad, [3, 3]),
+               error='Saw invalid parent id %d at (batch, time, beam) == (1, 1, 0)' % parent)
+    f.case('bad/rank', op, lambda b: tree(b, ones[0], ones[0], [3, 3], static='nothing'),
+           error='step_ids must be a 3-tensor, saw shape: [2,2]')
+    f.case('bad/parents', op, lambda b: tree(b, ones, ones[:2], [3, 3], static='nothing'),
+           error='step_ids.shape must match parent_ids.shape.  but shapes are: [3,2,2] and [2,2,2]')
+    f.case('bad/lengths', op, lambda b: tree(b, ones, ones, [3], static='nothing'),
+           error='batch size dimensions step_ids.shape[1] and max_sequence_lengths.shape[0] must match.')
+    f.case('bad/end', op, lambda b: tree(b, ones, ones, [3, 3], [1], static='nothing'),
+           error='end_token must be a scalar, saw shape: [1]')
+
+
+def neg_train(f):
+    op = 'NegTrain'
+
+    def ints(v):
+        a = tf.AttrValue()
+        a.list.i.extend(v)
+        return a
+
+    def train(b, shape, examples, labels, counts, samples, rate=.1, error=None, other=None):
+        """Two steps. Which words are drawn has no seed, so only one word can be. The op was removed in
+        version 19 of graphs."""
+        tf.import_graph_def(tf1.GraphDef(versions=versions_pb2.VersionDef(producer=18)), name='')
+        w_in, init_in = ref_variable(b, shape, FLOAT, name='a')
+        w_out, init_out = ref_variable(b, other or shape, FLOAT, name='b')
+        node = tf.get_default_graph().create_op(
+            op, [w_in, w_out, b.feed(examples, tf.int32, 'nothing'), b.feed(labels, tf.int32, 'nothing'),
+                 b.feed(rate, FLOAT, 'nothing')], [],
+            input_types=[w_in.dtype, w_out.dtype, tf.int32, tf.int32, FLOAT],
+            attrs={'vocab_count': ints(counts), 'num_negative_samples': tf.AttrValue(i=samples)})
+        b.run(targets=[init_in, init_out])
+        b.run(targets=[node], error=error)
+        if not error:
+            b.run(targets=[node])
+            b.run([w_in, w_out])
+    for name, size in (('small', 3), ('wide', 40)):
+        f.case(name, op, lambda b: train(b, (5, size), [0, 3, 3], [1, 2, 4], [1, 0, 4, 0, 2], 0), 20)
+        f.case(name + '_samples', op, lambda b: train(b, (5, size), [0, 3, 3], [1, 2, 4], [0, 0, 4, 0, 0], 3), 20)
+    f.case('empty', op, lambda b: train(b, (5, 2), np.zeros(0), np.zeros(0), [1] * 5, 2), 20)
+    for name, words, args in [
+            ('matrix', 'Must be a matrix', dict(shape=(5,))),
+            ('shapes', 'w_in.shape == w_out.shape', dict(other=(5, 3))),
+            ('vector', 'Must be a vector', dict(examples=[[1]], labels=[[1]])),
+            ('labels', 'examples.shape == labels.shape', dict(labels=[1])),
+            ('rate', 'Must be a scalar', dict(rate=[.1])),
+            ('counts', 'vocab_size mismatches: 5 vs. 4', dict(counts=[1, 2, 3, 4]))]:
+        f.case('bad/' + name, op, lambda b: train(b, **dict(dict(
+            shape=(5, 2), examples=[0, 1], labels=[1, 2], counts=[1] * 5, samples=1, error=words), **args)))
+
+
 def make(f):
     ctc_loss(f)
     decoders(f)
+    gather_tree(f)
+    neg_train(f)
