@@ -95,9 +95,11 @@ static void *scratch_grow(int which, size_t size)
     kept.id = 0;
     size = (size + 4095) / 4096 * 4096;
     kept.p[which] = aligned_alloc(64, size);
+    if (kept.p[which] && has_kept_key && pthread_setspecific(kept_key, &kept) != 0) {
+        free(kept.p[which]); /* The end of the thread would not free it. */
+        kept.p[which] = NULL;
+    }
     kept.size[which] = kept.p[which] ? size : 0;
-    if (has_kept_key)
-        pthread_setspecific(kept_key, &kept);
     return kept.p[which];
 }
 
