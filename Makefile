@@ -40,6 +40,7 @@ bench: all ## measure Leat against TensorFlow, PyTorch and MXNet, into docs/benc
 	@bench/images $(BUILD) $(BENCH_FLAGS)
 	@bench/image_input $(BUILD) $(BENCH_FLAGS)
 	@bench/cifar $(BUILD) $(BENCH_FLAGS)
+	@bench/opencl $(BUILD) $(BENCH_FLAGS)
 	@bench/ptb $(BUILD) $(BENCH_FLAGS)
 	@bench/conv $(BUILD) $(BENCH_FLAGS)
 	@bench/cluster $(BUILD) $(BENCH_FLAGS)

@@ -20,7 +20,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 128, MOST_TOWERS = 8, STEPS_OF_EPOCH = 50000 / BATCH };
+enum {
+    BATCH = 128,
+    MOST_TOWERS = 8,
+    STEPS_OF_EPOCH = 50000 / BATCH,
+    WARM_UP = 12 /* steps; after some, devices compile functions for trees of element-wise ops */
+};
 
 typedef struct training {
     int towers;
@@ -147,7 +152,7 @@ static double step(training *t)
 static void towers(int n, double seconds, const char *kind, char *records)
 {
     training t = begin(n, kind, records);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < WARM_UP; i++)
         step(&t);
     const double start = bench_now(), cpu_start = bench_cpu();
     double took = 0, loss = 0;
@@ -165,7 +170,7 @@ static void towers(int n, double seconds, const char *kind, char *records)
 static void ops(double seconds, const char *path, const char *kind)
 {
     training t = begin(1, kind, NULL);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < WARM_UP; i++)
         step(&t);
     bench_trace_steps(t.s, (leat_feeds){t.feeds, 2}, t.train, seconds, path);
     end(&t);

@@ -5,12 +5,18 @@
 
 #include "runtime/device_kind.h"
 
-/* PoCL's compiler and the code that it makes are not instrumented: ThreadSanitizer sees their memory
- * being used without the locks that they take. */
+/* PoCL's compiler and the code that it makes are not instrumented: ThreadSanitizer sees their
+ * memory being used without the locks that they take. */
 #ifdef __SANITIZE_THREAD__
 enum { TEST_OPENCL = 0 };
 #else
 enum { TEST_OPENCL = 1 };
+#endif
+/* Programs take PoCL's compiler minutes where it is slowed by AddressSanitizer. */
+#ifdef __SANITIZE_ADDRESS__
+enum { TEST_MUCH_OPENCL = 0 };
+#else
+enum { TEST_MUCH_OPENCL = TEST_OPENCL };
 #endif
 
 /* True if this machine has at least n GPUs, and tests may use them. */

@@ -69,6 +69,9 @@ typedef struct leat_device_kind {
     /* Calls fn when the event has come, with an error if the work before it failed. Takes e. */
     void (*on_event)(leat_device *d, leat_device_event e, leat_event_fn fn, void *arg);
     void (*event_free)(leat_device *d, leat_device_event e);
+    /* Enqueues the addition of n floats to those at `to`, which are in the device's memory, too.
+     * The CPU's kernels that move elements use it; NULL where move is. */
+    leat_status (*add)(leat_device *d, void *to, const void *from, int64_t n);
 } leat_device_kind;
 
 /* device_kinds.c. The kinds that are built in, then those that were registered. */

@@ -1,8 +1,9 @@
 /* frozen_graphs_test.c -- frozen graphs that other people made with TensorFlow, under
- * ../shared/conformance/graphs: X_net.pb, with X_in.npy and X_out.npy, must give that output.
- * Prints a table of graphs, the ops that they have, and the largest difference, relative to the
- * largest element of the output. `frozen_graphs_test every WORD` is about the graphs whose names
- * have the word.
+ * ../shared/conformance/graphs: X_net.pb, with X_in.npy and X_out.npy, must give that output, on
+ * the CPU and on an OpenCL device, PoCL's if POCL_DEVICES does not say otherwise. Prints a table of
+ * graphs, the largest difference on each of the two, relative to the largest element of the output,
+ * and the ops, those that have no kernel for the OpenCL device in brackets. `frozen_graphs_test
+ * every WORD` is about the graphs whose names have the word.
  *
  * The one Placeholder is fed, the last node that no other uses is fetched. Arrays of rank 4 and 5
  * were stored with their channels moved to the front, unless the placeholder itself has them there.
@@ -16,6 +17,8 @@
 
 #include "core/half.h"
 #include "core/strbuf.h"
+#include "opencl_devices.h"
+#include "runtime/kernel_int.h"
 
 static char root[600];
 
@@ -161,7 +164,8 @@ static double difference(const leat_tensor *got, const leat_tensor *want)
     return most / size;
 }
 
-static int n_equal, n_waiting, n_lacking, n_refused;
+static int n_equal, n_waiting, n_lacking, n_refused, n_nodes, n_on_gpu;
+static bool has_gpu;
 
 static leat_node *last_unused(const leat_graph *g)
 {
@@ -180,21 +184,39 @@ static leat_node *last_unused(const leat_graph *g)
     return last;
 }
 
+/* True if GPUs have a kernel for the node. */
+static bool runs_on_gpu(const leat_node *n)
+{
+    const leat_kernel_def *d;
+    bool via_float;
+    leat_status s = leat_kernel_find(n, "GPU", &d, &via_float);
+    const bool found = !s;
+    leat_status_free(s);
+    return found;
+}
+
 /* The names of the ops, each once, but for constants and placeholders. */
 static void list_ops(const leat_graph *g, leat_strbuf *b)
 {
     for (int i = 0; i < leat_graph_nodes(g); i++) {
-        const char *op = leat_node_op(leat_graph_node(g, i));
+        const leat_node *n = leat_graph_node(g, i);
+        const char *op = leat_node_op(n);
         bool seen = !strcmp(op, "Const") || !strcmp(op, "Placeholder") || !strcmp(op, "Identity");
+        if (!seen && has_gpu) {
+            n_nodes++;
+            n_on_gpu += runs_on_gpu(n);
+        }
         for (int j = 0; j < i && !seen; j++)
             seen = !strcmp(op, leat_node_op(leat_graph_node(g, j)));
         if (!seen)
-            leat_strbuf_printf(b, " %s", op);
+            leat_strbuf_printf(b, !has_gpu || runs_on_gpu(n) ? " %s" : " [%s]", op);
     }
 }
 
-/* Runs the graph; gives what it lacks of what is wanted. */
-static leat_status run(leat_graph *g, leat_tensor **in, leat_tensor **want, double *out)
+/* Runs the graph on these devices; gives what it lacks of what is wanted. The first run brings both
+ * arrays into the form that the graph has. */
+static leat_status run(leat_graph *g, const char *devices, bool first, leat_tensor **in,
+                       leat_tensor **want, double *out)
 {
     leat_node *fetch = last_unused(g), *feed = NULL;
     for (int i = 0; i < leat_graph_nodes(g) && !feed; i++)
@@ -204,17 +226,19 @@ static leat_status run(leat_graph *g, leat_tensor **in, leat_tensor **want, doub
     if (!fetch || !feed)
         return NULL;
     const leat_out x = {feed, 0}, y = {fetch, 0};
-    *in = fitting(g, *in, leat_out_shape(x));
-    if (leat_out_dtype(x) == LEAT_HALF)
+    if (first)
+        *in = fitting(g, *in, leat_out_shape(x));
+    if (first && leat_out_dtype(x) == LEAT_HALF)
         *in = halves(*in);
     leat_session *s;
     leat_tensor *got = NULL;
-    LEAT_TRY(leat_session_open(g, &s));
+    LEAT_TRY(leat_session_open(g, &s, .devices = devices, .allow_soft_placement = true));
     leat_status status =
         leat_session_run(s, LEAT_FEED({x, *in}), LEAT_FETCH({y, &got}), LEAT_NO_TARGET);
     leat_session_close(s);
     LEAT_TRY(status);
-    *want = fitting(g, *want, leat_tensor_shape(got));
+    if (first)
+        *want = fitting(g, *want, leat_tensor_shape(got));
     leat_shape a = leat_tensor_shape(got), b = leat_tensor_shape(*want);
     /* Dimensions of size 1 were sometimes lost when the output was stored. */
     *out = leat_shape_count(&a) == leat_shape_count(&b) ? difference(got, *want) : INFINITY;
@@ -243,13 +267,16 @@ static void try_graph(const char *name)
         n_refused++;
         printf("%-46s is refused, by TensorFlow, too: %s\n", name, leat_status_message(s));
     } else {
+        double on_gpu = 0;
         if (!s)
-            s = run(g, &in, &want, &d);
+            s = run(g, "cpu:1", true, &in, &want, &d);
+        if (!s && has_gpu)
+            s = run(g, "cpu:1,gpu:1", false, &in, &want, &on_gpu);
         const double most = in && leat_tensor_dtype(in) == LEAT_HALF ? 2e-3 : 1e-4;
-        printf("%-46s %9.2g %s\n", name, d, leat_strbuf_text(&ops));
+        printf("%-46s %9.2g %9.2g %s\n", name, d, on_gpu, leat_strbuf_text(&ops));
         CHECK_OK(leat_status_copy(s));
-        CHECK(d < most);
-        n_equal += d < most;
+        CHECK(d < most && on_gpu < most);
+        n_equal += d < most && on_gpu < most;
     }
     leat_status_free(s);
     leat_strbuf_release(&ops);
@@ -274,6 +301,7 @@ static void every(void)
     struct dirent **names;
     const int n = scandir(root, &names, is_graph, alphasort);
     CHECK(n > 0);
+    printf("%-46s %9s %9s  ops\n", "graph", "CPU", has_gpu ? "OpenCL" : "-");
     for (int i = 0; i < n; i++) {
         names[i]->d_name[strlen(names[i]->d_name) - 7] = 0;
         try_graph(names[i]->d_name);
@@ -283,11 +311,15 @@ static void every(void)
     printf("%d graphs: %d give their output, %d wait for ops, %d are refused, %d have no input or "
            "output\n",
            n, n_equal, n_waiting, n_refused, n_lacking);
+    if (has_gpu)
+        printf("%d of their %d nodes have kernels for GPUs\n", n_on_gpu, n_nodes);
 }
 
 int main(int argc, char **argv)
 {
     if (argc > 2)
         word = argv[2];
+    setenv("POCL_DEVICES", "basic basic", 0);
+    has_gpu = TEST_MUCH_OPENCL && test_has_gpus(1);
     return RUN(argc > 2 ? 2 : argc, argv, {"every", every});
 }

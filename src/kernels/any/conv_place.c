@@ -148,3 +148,24 @@ leat_status leat_conv_read_sizes(const leat_tensor *t, const char *what, leat_sh
     }
     return NULL;
 }
+
+bool leat_conv_suits_minimal(const leat_conv *c)
+{
+    enum {
+        WINDOW = 5,
+        TILE = LEAT_CONV_MINIMAL_TILE,
+        UNIT = LEAT_CONV_MINIMAL_UNIT,
+        LEAST_CHANNELS = 32, /* from which on it pays */
+        LEAST_TILES = 32     /* from which on it pays to transform the filter */
+    };
+    if (c->groups != 1 || c->in_depth % UNIT || c->out_depth % UNIT ||
+        c->in_depth < LEAST_CHANNELS || c->out_depth < LEAST_CHANNELS || c->window[0] != 1 ||
+        c->in[0] != 1 || c->out[0] != 1 || c->before[0] != 0)
+        return false;
+    for (int i = 1; i < LEAT_CONV_SPACE; i++)
+        if (c->window[i] != WINDOW || c->stride[i] != 1 || c->rate[i] != 1)
+            return false;
+    const int64_t down = (c->out[1] + TILE - 1) / TILE, across = (c->out[2] + TILE - 1) / TILE;
+    const int64_t tiles = c->batch * down * across;
+    return tiles >= LEAST_TILES && tiles * TILE * TILE <= 2 * c->batch * c->out[1] * c->out[2];
+}

@@ -63,6 +63,8 @@ const leat_kernel_def leat_any_flow[] = {
     {.op = "ControlTrigger", .run = nothing},
     {.op = "Identity", .run = pass, .flags = LEAT_KERNEL_ANY_MEMORY},
     {.op = "RefIdentity", .run = pass, .flags = LEAT_KERNEL_ANY_MEMORY},
+    {.op = "StopGradient", .run = pass, .flags = LEAT_KERNEL_ANY_MEMORY},
+    {.op = "PreventGradient", .run = pass, .flags = LEAT_KERNEL_ANY_MEMORY},
     {.op = "IdentityN", .run = pass_all, .flags = LEAT_KERNEL_ANY_MEMORY},
     {.op = "Switch", .run = switch_run, .flags = LEAT_KERNEL_ANY_MEMORY, .host = "pred"},
     {.op = "RefSwitch", .run = switch_run, .flags = LEAT_KERNEL_ANY_MEMORY, .host = "pred"},

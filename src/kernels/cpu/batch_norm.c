@@ -6,7 +6,7 @@
  * squared distances from it are computed, and blocks, then slices, are combined by the formula of
  * Chan, Golub and LeVeque. So x is read from memory once, and no digits are lost.
  */
-#include <inttypes.h>
+#include "kernels/cpu/batch_norm.h"
 
 #include "kernels/cpu/arith.h"
 
@@ -232,14 +232,12 @@ static void backward(void *arg, int64_t begin, int64_t end)
 static leat_status begin(leat_kernel *k, int in, norm *n)
 {
     const leat_tensor *x = leat_kernel_in(k, in);
-    const bool first = strcmp(leat_node_string(leat_kernel_node(k), "data_format"), "NCHW") == 0;
-    const leat_shape *s = &x->shape;
-    LEAT_REQUIRE(s->rank == 4, INVALID_ARGUMENT, "input must be 4-dimensional%s",
-                 leat_shape_show(s).s);
+    leat_batch_norm_dims d;
+    LEAT_TRY(leat_batch_norm_read(k, in, &d));
     n->x = x->data;
-    n->channels = s->dim[first ? 1 : 3];
-    n->outer = first ? s->dim[0] : s->dim[0] * s->dim[1] * s->dim[2];
-    n->inner = first ? s->dim[2] * s->dim[3] : 1;
+    n->channels = d.channels;
+    n->outer = d.outer;
+    n->inner = d.inner;
     n->slices = n->outer < SLICES ? n->outer : SLICES;
     if (x->count == 0)
         return NULL;
@@ -256,14 +254,8 @@ static leat_status begin(leat_kernel *k, int in, norm *n)
 static leat_status vector_of(leat_kernel *k, int i, const char *name, const norm *n,
                              const float **out)
 {
-    const leat_tensor *t = leat_kernel_in(k, i);
-    LEAT_REQUIRE(t->shape.rank == 1, INVALID_ARGUMENT, "%s must be 1-dimensional%s", name,
-                 leat_shape_show(&t->shape).s);
-    LEAT_REQUIRE(t->count == n->channels, INVALID_ARGUMENT,
-                 "%s must have the same number of elements as the channels of x, got %" PRId64
-                 " and %" PRId64,
-                 name, t->count, n->channels);
-    *out = t->data;
+    LEAT_TRY(leat_batch_norm_vector(k, i, name, n->channels));
+    *out = leat_kernel_in(k, i)->data;
     return NULL;
 }
 
@@ -362,10 +354,7 @@ static leat_status norm_grad_run(leat_kernel *k)
     const leat_tensor *dy = leat_kernel_in(k, 0), *x = leat_kernel_in(k, 1);
     norm n = {.dy = dy->data};
     leat_tensor *out[3];
-    LEAT_REQUIRE(leat_shape_equal(&x->shape, &dy->shape), INVALID_ARGUMENT,
-                 "x and y_backprop must have same shape, but x has shape %s and y_backprop has "
-                 "shape %s",
-                 leat_shape_show(&x->shape).s, leat_shape_show(&dy->shape).s);
+    LEAT_TRY(leat_batch_norm_same(x, dy));
     LEAT_TRY(begin(k, 1, &n));
     LEAT_TRY(vector_of(k, 2, "scale", &n, &n.scale));
     LEAT_TRY(vector_of(k, 3, "reserve_space_1", &n, &n.mean));

@@ -49,6 +49,12 @@ leat_shape leat_conv_shape(const leat_conv_attrs *a, int64_t batch, const int64_
 leat_status leat_conv_read_sizes(const leat_tensor *t, const char *what,
                                  leat_shape *out) LEAT_MUST_CHECK;
 
+/* Whether minimal filtering, F(4 x 4, 5 x 5), can compute such a convolution of floats, and is
+ * faster: windows of 5 by 5 without strides and rates, many channels on both sides, and enough
+ * pixels. Tiles of the result have LEAT_CONV_MINIMAL_TILE pixels squared. */
+enum { LEAT_CONV_MINIMAL_TILE = 4, LEAT_CONV_MINIMAL_UNIT = 16 }; /* channels are multiples of it */
+bool leat_conv_suits_minimal(const leat_conv *c);
+
 /* Images with the channels last: t itself, or a transposed copy that lives as long as the run. */
 leat_status leat_conv_channels_last(leat_kernel *k, const leat_conv_attrs *a, const leat_tensor *t,
                                     const void **data) LEAT_MUST_CHECK;

@@ -26,12 +26,10 @@
 #include "kernels/cpu/gemm_int.h"
 
 enum {
-    OUT = 4,    /* a tile of the result has OUT by OUT pixels */
-    WINDOW = 5, /* the filter WINDOW by WINDOW */
-    IN = 8,     /* a tile of x IN by IN */
+    OUT = LEAT_CONV_MINIMAL_TILE, /* a tile of the result has OUT by OUT pixels */
+    WINDOW = 5,                   /* the filter WINDOW by WINDOW */
+    IN = 8,                       /* a tile of x IN by IN */
     POINTS = IN * IN,
-    LEAST_CHANNELS = 32,     /* channels from which on it pays */
-    LEAST_TILES = 32,        /* tiles from which on it pays to transform the filter */
     TILES = 36,              /* of a block: a multiple of the height of a product's tiles */
     BLOCK_BYTES = 720 << 10, /* most memory of a block's elements */
     PARTS = 4,               /* of the tiles, whose gradients are summed one by one */
@@ -387,14 +385,5 @@ leat_status leat_conv_minimal_by_filter(leat_kernel *k, const leat_conv *c, cons
 
 bool leat_conv_minimal_fits(const leat_conv *c, leat_dtype t)
 {
-    if (t != LEAT_FLOAT || c->groups != 1 || c->in_depth % UNIT || c->out_depth % UNIT ||
-        c->in_depth < LEAST_CHANNELS || c->out_depth < LEAST_CHANNELS || c->window[0] != 1 ||
-        c->in[0] != 1 || c->out[0] != 1 || c->before[0] != 0)
-        return false;
-    for (int i = 1; i < LEAT_CONV_SPACE; i++)
-        if (c->window[i] != WINDOW || c->stride[i] != 1 || c->rate[i] != 1)
-            return false;
-    const grid g = grid_of(c);
-    const int64_t pixels = c->batch * c->out[1] * c->out[2];
-    return g.tiles >= LEAST_TILES && g.tiles * OUT * OUT <= 2 * pixels;
+    return t == LEAT_FLOAT && leat_conv_suits_minimal(c);
 }

@@ -5,8 +5,7 @@
 
 #include "kernels/cpu/conv.h"
 
-/* Whether it can compute such a convolution, and is faster: windows of 5 by 5 without strides and
- * rates, floats, many channels on both sides, and enough pixels. */
+/* leat_conv_suits_minimal, and floats. */
 bool leat_conv_minimal_fits(const leat_conv *c, leat_dtype t);
 
 /* y = x convolved with w, with an epilogue as that of a product whose rows are pixels. */

@@ -1,5 +1,5 @@
-/* guard.c -- StopGradient and other ops whose output is their input; CheckNumerics, EnsureShape;
- * DeepCopy. */
+/* guard.c -- ops whose output is their input, after a check or without one: Snapshot,
+ * CheckNumerics, EnsureShape; DeepCopy. */
 #include "kernels/cpu/move.h"
 
 static leat_status pass(leat_kernel *k)
@@ -87,8 +87,6 @@ static leat_status check_numerics(leat_kernel *k)
 }
 
 const leat_kernel_def leat_cpu_guard[] = {
-    {.op = "StopGradient", .run = pass},
-    {.op = "PreventGradient", .run = pass},
     {.op = "CheckNumerics", .run = check_numerics},
     {.op = "EnsureShape", .run = ensure_shape},
     {.op = "Snapshot", .run = pass},

@@ -243,7 +243,7 @@ static leat_status array_grad(leat_kernel *k)
 /* ---- Writing and reading ---- */
 
 /* Adds x to the item; copies the item first if it has other owners. */
-static leat_status sum(leat_tensor_array *a, int64_t i, leat_tensor *x)
+static leat_status sum(leat_kernel *k, leat_tensor_array *a, int64_t i, leat_tensor *x)
 {
     leat_array_item *t = &a->items[i];
     LEAT_REQUIRE(leat_shape_equal(&x->shape, &t->shape), INVALID_ARGUMENT,
@@ -255,21 +255,24 @@ static leat_status sum(leat_tensor_array *a, int64_t i, leat_tensor *x)
         t->tensor = leat_tensor_ref(x);
         return NULL;
     }
-    leat_update_fn add = leat_update_of(a->dtype, LEAT_UPDATE_ADD);
-    LEAT_REQUIRE(add, INVALID_ARGUMENT, "AddToTensor not supported for %s",
-                 leat_dtype_name(a->dtype));
+    const bool far = leat_move_is_far(k);
+    leat_update_fn add = far ? NULL : leat_update_of(a->dtype, LEAT_UPDATE_ADD);
+    LEAT_REQUIRE(add || (far && k->device->kind->add && a->dtype == LEAT_FLOAT), INVALID_ARGUMENT,
+                 "AddToTensor not supported for %s", leat_dtype_name(a->dtype));
     if (!leat_tensor_sole(t->tensor)) {
         leat_tensor *copy;
         LEAT_TRY(leat_tensor_clone(NULL, t->tensor, &copy));
         leat_tensor_unref(t->tensor);
         t->tensor = copy;
     }
-    add(t->tensor->data, x->data, x->count, 1);
     a->summed = true;
+    if (far)
+        return k->device->kind->add(k->device, t->tensor->data, x->data, x->count);
+    add(t->tensor->data, x->data, x->count, 1);
     return NULL;
 }
 
-leat_status leat_tensor_array_write(leat_tensor_array *a, int64_t i, leat_tensor *x)
+leat_status leat_tensor_array_write(leat_kernel *k, leat_tensor_array *a, int64_t i, leat_tensor *x)
 {
     LEAT_TRY(leat_tensor_array_open(a));
     LEAT_REQUIRE(i >= 0 && (a->dynamic || i < a->n), INVALID_ARGUMENT,
@@ -299,7 +302,7 @@ leat_status leat_tensor_array_write(leat_tensor_array *a, int64_t i, leat_tensor
                  "been written to.",
                  a->name, (long long)i);
     if (t->written)
-        return sum(a, i, x);
+        return sum(k, a, i, x);
     t->tensor = leat_tensor_ref(x);
     t->shape = x->shape;
     t->written = true;
@@ -327,7 +330,35 @@ static leat_status make_up(leat_tensor_array *a, int64_t i)
     return NULL;
 }
 
-leat_status leat_tensor_array_read(leat_tensor_array *a, int64_t i, leat_tensor **out)
+/* An item of zeros, in the memory where the kernel has its values. */
+static leat_status zeros(leat_kernel *k, leat_dtype t, const leat_shape *shape, leat_tensor **out)
+{
+    leat_tensor *x;
+    if (!leat_move_is_far(k))
+        return leat_tensor_new(t, *shape, out);
+    LEAT_TRY(leat_tensor_alloc(k->device->allocator, t, shape, &x));
+    leat_status s = leat_move_zero(k, x);
+    if (s) {
+        leat_tensor_unref(x);
+        return s;
+    }
+    *out = x;
+    return NULL;
+}
+
+/* An array that another device has written to cannot be read. */
+static leat_status check_memory(leat_kernel *k, const leat_tensor_array *a, const leat_tensor *x)
+{
+    const leat_allocator *m = leat_tensor_memory(x);
+    const leat_device *at = m ? m->device : NULL;
+    LEAT_REQUIRE(!x->count || at == k->device || (!at && !leat_move_is_far(k)), INVALID_ARGUMENT,
+                 "TensorArray %s: an item is in the memory of %s and cannot be read on %s", a->name,
+                 at ? at->name : "the host", k->device->name);
+    return NULL;
+}
+
+leat_status leat_tensor_array_read(leat_kernel *k, leat_tensor_array *a, int64_t i,
+                                   leat_tensor **out)
 {
     LEAT_TRY(leat_tensor_array_open(a));
     LEAT_REQUIRE(i >= 0 && (a->is_grad || i < a->n), INVALID_ARGUMENT,
@@ -341,7 +372,8 @@ leat_status leat_tensor_array_read(leat_tensor_array *a, int64_t i, leat_tensor 
                  "previous read (perhaps try setting clear_after_read = false?).",
                  a->name, (long long)i);
     if (!t->tensor)
-        LEAT_TRY(leat_tensor_new(a->dtype, t->shape, &t->tensor));
+        LEAT_TRY(zeros(k, a->dtype, &t->shape, &t->tensor));
+    LEAT_TRY(check_memory(k, a, t->tensor));
     *out = t->tensor;
     if (a->clear_after_read) {
         t->tensor = NULL;
@@ -373,7 +405,7 @@ static leat_status array_write(leat_kernel *k)
     LEAT_TRY(leat_tensor_array_dtype(a, leat_kernel_in(k, 2)->dtype, true));
     x = leat_tensor_ref(leat_kernel_in(k, 2));
     pthread_mutex_lock(&a->lock);
-    leat_status s = leat_tensor_array_write(a, i, x);
+    leat_status s = leat_tensor_array_write(k, a, i, x);
     pthread_mutex_unlock(&a->lock);
     leat_tensor_unref(x);
     LEAT_TRY(s);
@@ -390,7 +422,7 @@ static leat_status array_read(leat_kernel *k)
     LEAT_TRY(leat_tensor_array_of(k, &a));
     LEAT_TRY(leat_tensor_array_dtype(a, leat_kernel_out_dtype(k, 0), false));
     pthread_mutex_lock(&a->lock);
-    leat_status s = leat_tensor_array_read(a, i, &x);
+    leat_status s = leat_tensor_array_read(k, a, i, &x);
     pthread_mutex_unlock(&a->lock);
     LEAT_TRY(s);
     leat_kernel_set(k, 0, x);

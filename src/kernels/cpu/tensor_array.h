@@ -12,7 +12,7 @@
 
 #include <pthread.h>
 
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/move.h"
 
 typedef struct leat_array_item {
     leat_tensor *tensor; /* owned; NULL: zeros, or not written */
@@ -41,11 +41,12 @@ leat_status leat_tensor_array_of(leat_kernel *k, leat_tensor_array **out) LEAT_M
 /* Checks that the array is of dtype t. `writes` selects the error message. */
 leat_status leat_tensor_array_dtype(const leat_tensor_array *a, leat_dtype t,
                                     bool writes) LEAT_MUST_CHECK;
-/* The lock is held. Write shares x; read shares the item. */
+/* The lock is held. Write shares x; read shares the item. Items are in the memory where the kernel
+ * has its values: the host's, or that of a device, which adds and clears them itself. */
 leat_status leat_tensor_array_open(const leat_tensor_array *a) LEAT_MUST_CHECK;
-leat_status leat_tensor_array_write(leat_tensor_array *a, int64_t i,
+leat_status leat_tensor_array_write(leat_kernel *k, leat_tensor_array *a, int64_t i,
                                     leat_tensor *x) LEAT_MUST_CHECK;
-leat_status leat_tensor_array_read(leat_tensor_array *a, int64_t i,
+leat_status leat_tensor_array_read(leat_kernel *k, leat_tensor_array *a, int64_t i,
                                    leat_tensor **out) LEAT_MUST_CHECK;
 
 #endif

@@ -17,15 +17,15 @@ static void drop(leat_tensor **v, int64_t n)
 }
 
 /* n items, at `indices` or the first n; freed with drop. */
-static leat_status read_many(leat_tensor_array *a, const int32_t *indices, int64_t n,
-                             leat_tensor ***out)
+static leat_status read_many(leat_kernel *k, leat_tensor_array *a, const int32_t *indices,
+                             int64_t n, leat_tensor ***out)
 {
     leat_tensor **v;
     LEAT_TRY(leat_try_array(n, &v));
     leat_status s = NULL;
     pthread_mutex_lock(&a->lock);
     for (int64_t i = 0; i < n && !s; i++)
-        s = leat_tensor_array_read(a, indices ? indices[i] : i, &v[i]);
+        s = leat_tensor_array_read(k, a, indices ? indices[i] : i, &v[i]);
     pthread_mutex_unlock(&a->lock);
     if (s) {
         drop(v, n);
@@ -36,12 +36,12 @@ static leat_status read_many(leat_tensor_array *a, const int32_t *indices, int64
 }
 
 /* Copies the items one after another. */
-static leat_status join(leat_tensor **v, int64_t n, leat_tensor *y)
+static leat_status join(leat_kernel *k, leat_tensor **v, int64_t n, leat_tensor *y)
 {
     size_t size = leat_element_size(y->dtype);
     char *at = y->data;
     for (int64_t i = 0; i < n; i++) {
-        LEAT_TRY(leat_elements_copy(y->dtype, at, v[i]->data, v[i]->count));
+        LEAT_TRY(leat_move_flat(k, y->dtype, at, v[i]->data, v[i]->count));
         at += (size_t)v[i]->count * size;
     }
     return NULL;
@@ -74,7 +74,7 @@ static leat_status gather_items(leat_kernel *k, leat_tensor **v, int64_t n, cons
     leat_tensor *y;
     LEAT_TRY(stacked(n, first, &shape));
     LEAT_TRY(leat_kernel_out(k, 0, &shape, &y));
-    return join(v, n, y);
+    return join(k, v, n, y);
 }
 
 static leat_status gather(leat_kernel *k)
@@ -101,7 +101,7 @@ static leat_status gather(leat_kernel *k)
         LEAT_TRY(stacked(0, &want, &shape));
         return leat_kernel_out(k, 0, &shape, &y);
     }
-    LEAT_TRY(read_many(a, AT(int32_t, indices), indices->count, &v));
+    LEAT_TRY(read_many(k, a, AT(int32_t, indices), indices->count, &v));
     leat_status s = gather_items(k, v, indices->count, &want);
     drop(v, indices->count);
     return s;
@@ -144,7 +144,7 @@ static leat_status concat_items(leat_kernel *k, leat_tensor **v, int64_t n, cons
                      "Too many elements in a TensorArray to concatenate them");
     }
     LEAT_TRY(leat_kernel_out(k, 0, &shape, &y));
-    return join(v, n, y);
+    return join(k, v, n, y);
 }
 
 static leat_status concat(leat_kernel *k)
@@ -169,7 +169,7 @@ static leat_status concat(leat_kernel *k)
         LEAT_TRY(leat_kernel_out(k, 0, &shape, &y));
         return leat_kernel_out(k, 1, &(leat_shape){.rank = 1, .dim = {0}}, &y);
     }
-    LEAT_TRY(read_many(a, NULL, n, &v));
+    LEAT_TRY(read_many(k, a, NULL, n, &v));
     s = concat_items(k, v, n, &want);
     drop(v, n);
     return s;
@@ -178,7 +178,7 @@ static leat_status concat(leat_kernel *k)
 /* ---- Scatter and Split ---- */
 
 /* Rows [from, to) of x as an item. An item of a Scatter is one row without its first dimension. */
-static leat_status part_of(const leat_tensor *x, int64_t from, int64_t to, bool row,
+static leat_status part_of(leat_kernel *k, const leat_tensor *x, int64_t from, int64_t to, bool row,
                            leat_tensor **out)
 {
     leat_shape s = x->shape;
@@ -186,11 +186,12 @@ static leat_status part_of(const leat_tensor *x, int64_t from, int64_t to, bool 
     if (row)
         s = without_first(&x->shape);
     leat_tensor *y;
-    LEAT_TRY(leat_tensor_new(x->dtype, s, &y));
+    LEAT_TRY(
+        leat_tensor_alloc(leat_move_is_far(k) ? k->device->allocator : NULL, x->dtype, &s, &y));
     size_t each = x->shape.dim[0] ? (size_t)(x->count / x->shape.dim[0]) : 0;
     size_t size = leat_element_size(x->dtype);
-    leat_status bad = leat_elements_copy(
-        x->dtype, y->data, (const char *)x->data + (size_t)from * each * size, y->count);
+    leat_status bad = leat_move_flat(k, x->dtype, y->data,
+                                     (const char *)x->data + (size_t)from * each * size, y->count);
     if (bad) {
         leat_tensor_unref(y);
         return bad;
@@ -199,17 +200,17 @@ static leat_status part_of(const leat_tensor *x, int64_t from, int64_t to, bool 
     return NULL;
 }
 
-static leat_status write_part(leat_tensor_array *a, int64_t i, const leat_tensor *x, int64_t from,
-                              int64_t to, bool row)
+static leat_status write_part(leat_kernel *k, leat_tensor_array *a, int64_t i, const leat_tensor *x,
+                              int64_t from, int64_t to, bool row)
 {
     leat_tensor *part;
-    LEAT_TRY(part_of(x, from, to, row, &part));
-    leat_status s = leat_tensor_array_write(a, i, part);
+    LEAT_TRY(part_of(k, x, from, to, row, &part));
+    leat_status s = leat_tensor_array_write(k, a, i, part);
     leat_tensor_unref(part);
     return s;
 }
 
-static leat_status scatter_items(leat_tensor_array *a, const leat_tensor *indices,
+static leat_status scatter_items(leat_kernel *k, leat_tensor_array *a, const leat_tensor *indices,
                                  const leat_tensor *x)
 {
     LEAT_TRY(leat_tensor_array_open(a));
@@ -224,7 +225,7 @@ static leat_status scatter_items(leat_tensor_array *a, const leat_tensor *indice
     if (!a->is_grad)
         a->marked = size;
     for (int64_t i = 0; i < indices->count; i++)
-        LEAT_TRY(write_part(a, AT(int32_t, indices)[i], x, i, i + 1, true));
+        LEAT_TRY(write_part(k, a, AT(int32_t, indices)[i], x, i, i + 1, true));
     return NULL;
 }
 
@@ -244,14 +245,14 @@ static leat_status scatter(leat_kernel *k)
                  "Expected len(indices) == values.shape[0], but saw: %lld vs. %lld",
                  (long long)indices->count, (long long)x->shape.dim[0]);
     pthread_mutex_lock(&a->lock);
-    leat_status s = scatter_items(a, indices, x);
+    leat_status s = scatter_items(k, a, indices, x);
     pthread_mutex_unlock(&a->lock);
     LEAT_TRY(s);
     leat_kernel_forward(k, 0, 3);
     return NULL;
 }
 
-static leat_status split_items(leat_tensor_array *a, const leat_tensor *x,
+static leat_status split_items(leat_kernel *k, leat_tensor_array *a, const leat_tensor *x,
                                const leat_tensor *lengths)
 {
     LEAT_TRY(leat_tensor_array_open(a));
@@ -267,7 +268,7 @@ static leat_status split_items(leat_tensor_array *a, const leat_tensor *x,
         a->marked = size;
     for (int64_t i = 0; i < n; i++) {
         int64_t to = from + AT(int64_t, lengths)[i];
-        LEAT_TRY(write_part(a, i, x, from, to, false));
+        LEAT_TRY(write_part(k, a, i, x, from, to, false));
         from = to;
     }
     return NULL;
@@ -294,7 +295,7 @@ static leat_status split(leat_kernel *k)
                  "%lld and value's shape is: %s",
                  (long long)total, leat_shape_show(&x->shape).s);
     pthread_mutex_lock(&a->lock);
-    leat_status s = split_items(a, x, lengths);
+    leat_status s = split_items(k, a, x, lengths);
     pthread_mutex_unlock(&a->lock);
     LEAT_TRY(s);
     leat_kernel_forward(k, 0, 3);

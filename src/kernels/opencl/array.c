@@ -62,7 +62,7 @@ static leat_status add_n(leat_kernel *k)
     const void *sum = first->data; /* the output may take this memory */
     LEAT_TRY(leat_kernel_out_over(k, 0, 0, &first->shape, &y));
     for (int i = 1; i < n && y->count; i++) {
-        LEAT_TRY(leat_cl_add(k, sum, leat_kernel_in(k, i)->data, y->data, y->count));
+        LEAT_TRY(leat_cl_add(leat_cl_of(k), sum, leat_kernel_in(k, i)->data, y->data, y->count));
         sum = y->data;
     }
     return NULL;

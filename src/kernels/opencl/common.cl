@@ -16,6 +16,7 @@
 #define ITEM(d) ((int)get_local_id(d))
 #define GROUP(d) ((int)get_group_id(d))
 
+#define UNROLL _Pragma("clang loop unroll(full)")
 #ifdef LEAT_ON_CPU
 #define VECTORS _Pragma("clang loop vectorize(assume_safety)")
 DEVICE long run_begin(long n)

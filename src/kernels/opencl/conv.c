@@ -1,5 +1,6 @@
-/* conv.c -- Conv2D and its gradients, as products of matrices (gemm.h): the windows of an image
- * that has its padding are rows of a matrix as they lie in memory.
+/* conv.c -- Conv2D, _FusedConv2D and the gradients, as products of matrices (gemm.h): the windows
+ * of an image that has its padding are rows of a matrix as they lie in memory. minimal.c computes
+ * those of 5 by 5 that it can.
  *
  * 1. Forward, a row is the window of a pixel of the result; its parts are the window's rows.
  * 2. The gradient by the filter has a row for each element of the filter's windows, whose parts are
@@ -8,8 +9,13 @@
  * padded, with the filter turned around.
  */
 #include "kernels/cpu/conv.h"
-#include "kernels/opencl/gemm.h"
+#include "kernels/opencl/minimal.h"
 #include "kernels/opencl/walk.h"
+
+typedef struct conv_state {
+    leat_conv_attrs attrs; /* first: the kernels of gradients have these alone */
+    leat_cl_fused fused;
+} conv_state;
 
 /* Images with the channels last: (batch, rows, columns, depth). */
 typedef struct images {
@@ -148,34 +154,58 @@ static leat_status countable(const images *x)
     return NULL;
 }
 
+static leat_status fused_init(const leat_node *n, void *state)
+{
+    conv_state *s = state;
+    LEAT_TRY(leat_cl_fused_init(n, &s->fused));
+    LEAT_TRY(leat_conv_init(n, &s->attrs));
+    LEAT_REQUIRE(!s->attrs.channels_first, UNIMPLEMENTED,
+                 "_FusedConv2D: data_format is NCHW, and the kernel of GPUs is for NHWC");
+    return NULL;
+}
+
 static leat_status conv(leat_kernel *k)
 {
-    const leat_conv_attrs *a = leat_kernel_state(k);
+    const conv_state *s = leat_kernel_state(k);
+    const leat_conv_attrs *a = &s->attrs;
     const leat_tensor *x = leat_kernel_in(k, 0), *w = leat_kernel_in(k, 1);
     leat_tensor *y;
     leat_conv c;
     LEAT_TRY(leat_conv_place(a, &x->shape, &w->shape, &c));
     const leat_shape shape = leat_conv_shape(a, c.batch, c.out, c.out_depth);
+    leat_cl_product p = {.n = c.out_depth, .ldc = c.out_depth};
+    LEAT_TRY(leat_cl_fused_end(k, &s->fused, &shape, &p.end));
     LEAT_TRY(leat_kernel_out(k, 0, &shape, &y));
-    if (!x->count || !y->count || !w->count)
-        return leat_cl_fill(leat_cl_of(k), y->data, y->count, sizeof(float), NULL);
+    if (!y->count)
+        return NULL;
+    if (!x->count || !w->count) { /* a product of no terms */
+        p.m = y->count / c.out_depth;
+        p.c = y->data;
+        return leat_cl_gemm(k, &p);
+    }
     images in = {NULL, c.batch, c.in[1], c.in[2], c.in_depth};
     float *out;
     LEAT_TRY(channels_last(k, a, x, &in.at));
-    LEAT_TRY(pad(k, &c, &in));
     LEAT_TRY(countable(&in));
     LEAT_TRY(out_begin(k, a, y, &out));
+    if (leat_conv_suits_minimal(&c)) {
+        LEAT_TRY(leat_cl_minimal(k, &c, in.at, w->data, out, &p.end));
+        return out_end(k, y, out);
+    }
+    LEAT_TRY(pad(k, &c, &in));
+    LEAT_TRY(countable(&in));
     const int64_t depth = c.in_depth / c.groups, units = c.out_depth / c.groups;
-    leat_cl_product p = {.m = c.batch * c.out[1] * c.out[2],
-                         .n = units,
-                         .b_down = c.out_depth,
-                         .b_right = 1,
-                         .ldc = c.out_depth};
+    const float *bias = p.end.bias;
+    p.m = c.batch * c.out[1] * c.out[2];
+    p.n = units;
+    p.b_down = c.out_depth;
+    p.b_right = 1;
     windows(&p, &c, &in, c.stride, c.out[1], c.out[2], depth);
     for (int64_t g = 0; g < c.groups; g++) {
         p.a = in.at + g * depth;
         p.b = (const float *)w->data + g * units;
         p.c = out + g * units;
+        p.end.bias = bias ? bias + g * units : NULL;
         LEAT_TRY(leat_cl_gemm(k, &p));
     }
     return out_end(k, y, out);
@@ -202,6 +232,20 @@ static leat_status turn(leat_kernel *k, const leat_conv *c, const float *w, int6
                         w + (c->window[1] - 1) * row + (c->window[2] - 1) * column + g * units);
 }
 
+/* The convolution of dy by the filter turned around that gives dx, if there are no strides. */
+static leat_conv turned_of(const leat_conv *c)
+{
+    leat_conv t = *c;
+    t.in_depth = c->out_depth;
+    t.out_depth = c->in_depth;
+    for (int i = 0; i < LEAT_CONV_SPACE; i++) {
+        t.in[i] = c->out[i];
+        t.out[i] = c->in[i];
+        t.before[i] = (c->window[i] - 1) * c->rate[i] - c->before[i];
+    }
+    return t;
+}
+
 static leat_status by_input(leat_kernel *k)
 {
     const leat_conv_attrs *a = leat_kernel_state(k);
@@ -219,6 +263,15 @@ static leat_status by_input(leat_kernel *k)
     spread at[3];
     float *out;
     LEAT_TRY(channels_last(k, a, dy, &in.at));
+    LEAT_TRY(countable(&in));
+    const leat_conv turned = turned_of(&c);
+    if (leat_conv_suits_minimal(&turned)) {
+        const float *filter;
+        LEAT_TRY(out_begin(k, a, dx, &out));
+        LEAT_TRY(turn(k, &c, w->data, 0, &filter));
+        LEAT_TRY(leat_cl_minimal(k, &turned, in.at, filter, out, &(leat_cl_end){0}));
+        return out_end(k, dx, out);
+    }
     for (int i = 1; i < 3; i++) {
         const int64_t reach = (c.window[i] - 1) * c.rate[i];
         at[i] = spread_of(c.in[i] + reach, reach - c.before[i], c.stride[i], c.out[i]);
@@ -258,9 +311,12 @@ static leat_status by_filter(leat_kernel *k)
     images in = {NULL, c.batch, c.in[1], c.in[2], c.in_depth};
     const float *back;
     LEAT_TRY(channels_last(k, a, x, &in.at));
+    LEAT_TRY(channels_last(k, a, dy, &back));
+    LEAT_TRY(countable(&in));
+    if (leat_conv_suits_minimal(&c))
+        return leat_cl_minimal_by_filter(k, &c, in.at, back, dw->data);
     LEAT_TRY(pad(k, &c, &in));
     LEAT_TRY(countable(&in));
-    LEAT_TRY(channels_last(k, a, dy, &back));
     const int64_t depth = c.in_depth / c.groups, units = c.out_depth / c.groups;
     leat_cl_product p = {
         .m = c.window[1] * c.window[2] * depth,
@@ -290,11 +346,16 @@ static leat_status by_filter(leat_kernel *k)
 #define ROW(name, fn, host_)                                                                       \
     {                                                                                              \
         .op = name, .where = {{"T", LEAT_T(FLOAT)}}, .run = fn, .init = leat_conv_init,            \
-        .state_size = sizeof(leat_conv_attrs), .host = host_                                       \
+        .state_size = sizeof(conv_state), .host = host_                                            \
     }
 
 const leat_kernel_def leat_opencl_conv[] = {
     ROW("Conv2D", conv, NULL),
+    {.op = "_FusedConv2D",
+     .where = {{"T", LEAT_T(FLOAT)}},
+     .run = conv,
+     .init = fused_init,
+     .state_size = sizeof(conv_state)},
     ROW("Conv2DBackpropInput", by_input, "input_sizes"),
     ROW("Conv2DBackpropFilter", by_filter, "filter_sizes"),
     {0},

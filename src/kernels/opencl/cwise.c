@@ -1,10 +1,11 @@
-/* cwise.c -- element-wise ops of one and two operands; their expressions are in cwise.cl. */
+/* cwise.c -- element-wise ops of one and two operands; what they compute is in expressions.cl. */
 #include <stdio.h>
+#include <string.h>
 
 #include "kernels/opencl/walk.h"
 
-extern const leat_cl_text leat_cl_text_cwise;
-static const leat_cl_text *const texts[] = {&leat_cl_text_cwise, NULL};
+extern const leat_cl_text leat_cl_text_expressions, leat_cl_text_cwise;
+static const leat_cl_text *const texts[] = {&leat_cl_text_expressions, &leat_cl_text_cwise, NULL};
 
 typedef struct cwise_state {
     char function[40];
@@ -29,6 +30,20 @@ static leat_status init(const leat_node *n, void *state)
     return init_as(n, leat_node_op(n), state);
 }
 
+leat_status leat_cl_cwise(leat_opencl *d, const char *function, const leat_cl_walk *w,
+                          const void *x, const void *y, const void *z, int64_t n)
+{
+    leat_cl_launch l = leat_cl_begin(d, texts, y ? "" : "-DONE_OPERAND", function);
+    leat_cl_at(&l, x);
+    if (y)
+        leat_cl_at(&l, y);
+    leat_cl_at(&l, z);
+    if (y)
+        leat_cl_bytes(&l, w, sizeof *w);
+    leat_cl_int(&l, n);
+    return leat_cl_each(&l, n, 1);
+}
+
 static leat_status unary(leat_kernel *k)
 {
     const leat_tensor *x = leat_kernel_in(k, 0);
@@ -37,12 +52,8 @@ static leat_status unary(leat_kernel *k)
     LEAT_TRY(leat_kernel_out_over(k, 0, 0, &x->shape, &z));
     if (!z->count)
         return NULL;
-    leat_cl_launch l = leat_cl_begin(leat_cl_of(k), texts, "-DONE_OPERAND",
-                                     ((cwise_state *)leat_kernel_state(k))->function);
-    leat_cl_at(&l, from);
-    leat_cl_tensor(&l, z);
-    leat_cl_int(&l, z->count);
-    return leat_cl_each(&l, z->count, 1);
+    return leat_cl_cwise(leat_cl_of(k), ((cwise_state *)leat_kernel_state(k))->function, NULL, from,
+                         NULL, z->data, z->count);
 }
 
 /* The output may use the memory of an operand that has the result's shape. */
@@ -59,14 +70,8 @@ static leat_status combine(leat_kernel *k, const leat_cl_walk *w, const leat_sha
     LEAT_TRY(out_over(k, shape, &z));
     if (!z->count)
         return NULL;
-    leat_cl_launch l =
-        leat_cl_begin(leat_cl_of(k), texts, "", ((cwise_state *)leat_kernel_state(k))->function);
-    leat_cl_at(&l, x);
-    leat_cl_at(&l, y);
-    leat_cl_tensor(&l, z);
-    leat_cl_bytes(&l, w, sizeof *w);
-    leat_cl_int(&l, z->count);
-    return leat_cl_each(&l, z->count, 1);
+    return leat_cl_cwise(leat_cl_of(k), ((cwise_state *)leat_kernel_state(k))->function, w, x, y,
+                         z->data, z->count);
 }
 
 static leat_status binary(leat_kernel *k)
@@ -142,16 +147,15 @@ static leat_status init_bias(const leat_node *n, void *state)
     return init_as(n, "Add", state);
 }
 
-leat_status leat_cl_add(leat_kernel *k, const void *x, const void *y, void *z, int64_t n)
+leat_status leat_cl_add(leat_opencl *d, const void *x, const void *y, void *z, int64_t n)
 {
     const leat_cl_walk w = {1, {1}, {1}, {1}};
-    leat_cl_launch l = leat_cl_begin(leat_cl_of(k), texts, "", "Add_float");
-    leat_cl_at(&l, x);
-    leat_cl_at(&l, y);
-    leat_cl_at(&l, z);
-    leat_cl_bytes(&l, &w, sizeof w);
-    leat_cl_int(&l, n);
-    return leat_cl_each(&l, n, 1);
+    return leat_cl_cwise(d, "Add_float", &w, x, y, z, n);
+}
+
+leat_status leat_cl_add_to(leat_device *device, void *to, const void *from, int64_t n)
+{
+    return leat_cl_add(device->state, to, from, to, n);
 }
 
 #define ROW(name, attr, types, run_, init_)                                                        \
@@ -254,3 +258,16 @@ const leat_kernel_def leat_opencl_cwise[] = {
     ROW("BiasAddV1", "T", FLOAT, bias_add, init_bias),
     {0},
 };
+
+const char *leat_cl_expression(const char *op, int operands, bool *same_out)
+{
+    for (const leat_kernel_def *d = leat_opencl_cwise; d->op; d++) {
+        const bool two = d->run == binary || d->run == same;
+        if ((two || d->run == unary) && operands == 1 + two && d->where[0].attr &&
+            leat_types_has(d->where[0].types, LEAT_FLOAT) && strcmp(d->op, op) == 0) {
+            *same_out = d->run == same;
+            return d->op;
+        }
+    }
+    return NULL;
+}

@@ -63,6 +63,7 @@ static leat_status open(leat_device *device)
     }
     pthread_mutex_init(&d->enqueuing, NULL);
     pthread_mutex_init(&d->building, NULL);
+    pthread_mutex_init(&d->tuning, NULL);
     pthread_mutex_init(&d->idle, NULL);
     device->state = d;
     device->allocator = &d->memory;
@@ -79,6 +80,7 @@ static void close(leat_device *device)
     drop_context(d);
     pthread_mutex_destroy(&d->enqueuing);
     pthread_mutex_destroy(&d->building);
+    pthread_mutex_destroy(&d->tuning);
     pthread_mutex_destroy(&d->idle);
     free(d);
 }
@@ -95,6 +97,7 @@ const leat_device_kind leat_opencl_kind = {
     .kernels = leat_cl_kernel_lists,
     .copy = leat_cl_copy,
     .move = leat_cl_move_views,
+    .add = leat_cl_add_to,
     .mark = leat_cl_mark,
     .wait = leat_cl_wait,
     .on_event = leat_cl_on_event,

@@ -105,7 +105,8 @@ static void add_device(cl_device id, const char *platform, bool on_cpu)
         return;
     *x = (leat_cl_listed){
         .id = id,
-        .on_cpu = on_cpu,
+        /* For tests: what GPUs run can be run on a CPU, too, but not fast. */
+        .on_cpu = on_cpu && !is_set("LEAT_OPENCL_AS_GPU"),
         .memory = (int64_t)number_of(id, CL_DEVICE_GLOBAL_MEM_SIZE, 8),
         .most = (int64_t)number_of(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 8),
         .units = (int)number_of(id, CL_DEVICE_MAX_COMPUTE_UNITS, 4),

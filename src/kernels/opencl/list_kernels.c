@@ -78,12 +78,25 @@ static const struct {
     {"SplitV", "T"},
     {"BroadcastTo", "T"},
     {"ListDiff", "T"},
+    {"TensorArrayV3", "dtype"},
+    {"TensorArrayWriteV3", "T"},
+    {"TensorArrayReadV3", "dtype"},
+    {"TensorArrayGatherV3", "dtype"},
+    {"TensorArrayScatterV3", "T"},
+    {"TensorArrayConcatV3", "dtype"},
+    {"TensorArraySplitV3", "T"},
+    {"StackV2", "elem_type"},
+    {"StackPushV2", "T"},
+    {"StackPopV2", "elem_type"},
 };
 enum { ON_HOST = sizeof on_host / sizeof *on_host };
 
-/* Ops that only move elements, and their inputs that the host reads. */
+static const char any_type[] = ""; /* the op has no type attribute */
+
+/* Ops that only move elements, their type attribute if it is not T, and their inputs and outputs
+ * that the host reads and writes. */
 static const struct {
-    const char *op, *host;
+    const char *op, *host, *attr;
 } moving[] = {
     {"Transpose", "perm"},
     {"Slice", "begin, size"},
@@ -102,6 +115,21 @@ static const struct {
     {"BroadcastTo", "shape"},
     {"ReverseV2", "axis"},
     {"Fill", "dims"},
+    {"TensorArrayV3", "size, flow", "dtype"},
+    {"TensorArrayGradV3", "flow_in, flow_out", any_type},
+    {"TensorArrayGradWithShape", "flow_in, shape_to_prepend, flow_out", any_type},
+    {"TensorArrayWriteV3", "index, flow_in, flow_out"},
+    {"TensorArrayReadV3", "index, flow_in", "dtype"},
+    {"TensorArrayGatherV3", "indices, flow_in", "dtype"},
+    {"TensorArrayScatterV3", "indices, flow_in, flow_out"},
+    {"TensorArrayConcatV3", "flow_in, lengths", "dtype"},
+    {"TensorArraySplitV3", "lengths, flow_in, flow_out"},
+    {"TensorArraySizeV3", "flow_in, size", any_type},
+    {"TensorArrayCloseV3", NULL, any_type},
+    {"StackV2", "max_size", "elem_type"},
+    {"StackPushV2", NULL},
+    {"StackPopV2", NULL, "elem_type"},
+    {"StackCloseV2", NULL, any_type},
 };
 enum { MOVING = sizeof moving / sizeof *moving };
 #define MOVED_TYPES (LEAT_T(FLOAT) | LEAT_T(INT64) | LEAT_T(BOOL))
@@ -138,8 +166,10 @@ static int add_copies(const leat_kernel_def *d, int n)
     for (int j = 0; j < MOVING && n < 2 * ON_HOST + MOVING; j++)
         if (strcmp(d->op, moving[j].op) == 0) {
             copies[n] = *d;
-            copies[n].where[0].attr = "T";
-            copies[n].where[0].types = MOVED_TYPES;
+            if (moving[j].attr != any_type) {
+                copies[n].where[0].attr = moving[j].attr ? moving[j].attr : "T";
+                copies[n].where[0].types = MOVED_TYPES;
+            }
             copies[n++].host = moving[j].host;
         }
     return n;

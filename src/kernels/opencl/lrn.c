@@ -3,8 +3,8 @@
 
 #include "kernels/opencl/opencl.h"
 
-extern const leat_cl_text leat_cl_text_lrn;
-static const leat_cl_text *const texts[] = {&leat_cl_text_lrn, NULL};
+extern const leat_cl_text leat_cl_text_lanes, leat_cl_text_lrn;
+static const leat_cl_text *const texts[] = {&leat_cl_text_lanes, &leat_cl_text_lrn, NULL};
 
 /* Neighbours on each side. */
 static leat_status reach_of(leat_kernel *k, int64_t depth, int64_t *out)

@@ -1,25 +1,45 @@
-/* matmul.c -- MatMul, BatchMatMul and BatchMatMulV2. */
+/* matmul.c -- MatMul, _FusedMatMul, BatchMatMul and BatchMatMulV2. */
 #include "kernels/opencl/gemm.h"
 #include "kernels/opencl/walk.h"
 
 typedef struct matmul_state {
     bool ta, tb;
+    leat_cl_fused fused;
 } matmul_state;
 
 static leat_status init(const leat_node *n, void *state)
 {
     const bool one = strcmp(leat_node_op(n), "MatMul") == 0;
-    *(matmul_state *)state = (matmul_state){leat_node_bool(n, one ? "transpose_a" : "adj_x"),
-                                            leat_node_bool(n, one ? "transpose_b" : "adj_y")};
+    *(matmul_state *)state = (matmul_state){.ta = leat_node_bool(n, one ? "transpose_a" : "adj_x"),
+                                            .tb = leat_node_bool(n, one ? "transpose_b" : "adj_y")};
     return NULL;
 }
 
-/* The product of a matrix with sizes da and one with sizes db, as they are stored. */
-static leat_status multiply(leat_kernel *k, const matmul_state *s, const int64_t *da, const void *a,
-                            const int64_t *db, const void *b, void *c)
+static leat_status fused_init(const leat_node *n, void *state)
 {
-    return leat_cl_matmul(k, da[s->ta], db[!s->tb], da[!s->ta], a, s->ta ? 1 : da[1],
-                          s->ta ? da[1] : 1, b, s->tb ? 1 : db[1], s->tb ? db[1] : 1, c);
+    matmul_state *s = state;
+    s->ta = leat_node_bool(n, "transpose_a");
+    s->tb = leat_node_bool(n, "transpose_b");
+    return leat_cl_fused_init(n, &s->fused);
+}
+
+/* The product of a matrix with sizes da and one with sizes db, as they are stored. */
+static leat_cl_product product_of(const matmul_state *s, const int64_t *da, const void *a,
+                                  const int64_t *db, const void *b, void *c)
+{
+    return (leat_cl_product){.m = da[s->ta],
+                             .n = db[!s->tb],
+                             .parts = 1,
+                             .left = {.rows = leat_cl_digit(s->ta ? 1 : da[1]),
+                                      .parts = leat_cl_digit(0),
+                                      .len = (int32_t)da[!s->ta],
+                                      .by = (int32_t)(s->ta ? da[1] : 1)},
+                             .a = a,
+                             .b = b,
+                             .b_down = s->tb ? 1 : db[1],
+                             .b_right = s->tb ? db[1] : 1,
+                             .c = c,
+                             .ldc = db[!s->tb]};
 }
 
 static leat_status matmul(leat_kernel *k)
@@ -38,8 +58,13 @@ static leat_status matmul(leat_kernel *k)
                  leat_shape_show(&b->shape).s);
     const leat_shape shape = leat_shape(da[s->ta], db[!s->tb]);
     leat_tensor *c;
+    leat_cl_end end;
+    LEAT_TRY(leat_cl_fused_end(k, &s->fused, &shape, &end));
     LEAT_TRY(leat_kernel_out(k, 0, &shape, &c));
-    return multiply(k, s, da, a->data, db, b->data, c->data);
+    LEAT_TRY(leat_cl_countable(a->count));
+    leat_cl_product p = product_of(s, da, a->data, db, b->data, c->data);
+    p.end = end;
+    return leat_cl_gemm(k, &p);
 }
 
 /* ---- Stacks ---- */
@@ -89,16 +114,31 @@ static leat_status batch_matmul(leat_kernel *k)
     shape.dim[shape.rank++] = da[s->ta];
     shape.dim[shape.rank++] = db[!s->tb];
     LEAT_TRY(leat_kernel_out(k, 0, &shape, &z));
+    if (!z->count)
+        return NULL;
     const int64_t m = da[0] * da[1], n = db[0] * db[1], c = da[s->ta] * db[!s->tb];
-    for (int64_t i = 0; i < stacked && z->count; i++) {
+    LEAT_TRY(leat_cl_countable(m));
+    leat_cl_product p = product_of(s, da, x->data, db, y->data, z->data);
+    /* The innermost dimension of the stack is one launch. */
+    const int last = w.rank - 1;
+    if (last >= 0) {
+        p.batch = w.dim[last];
+        p.a_step = w.a[last] * m;
+        p.b_step = w.b[last] * n;
+        p.c_step = c;
+    }
+    const int64_t launches = stacked / (last >= 0 ? p.batch : 1);
+    for (int64_t i = 0; i < launches; i++) {
         int64_t at_x = 0, at_y = 0, rest = i;
-        for (int d = w.rank - 1; d >= 0; d--) {
+        for (int d = last - 1; d >= 0; d--) {
             at_x += rest % w.dim[d] * w.a[d];
             at_y += rest % w.dim[d] * w.b[d];
             rest /= w.dim[d];
         }
-        LEAT_TRY(multiply(k, s, da, (const float *)x->data + at_x * m, db,
-                          (const float *)y->data + at_y * n, (float *)z->data + i * c));
+        p.a = (const float *)x->data + at_x * m;
+        p.b = (const float *)y->data + at_y * n;
+        p.c = (float *)z->data + i * c * (last >= 0 ? p.batch : 1);
+        LEAT_TRY(leat_cl_gemm(k, &p));
     }
     return NULL;
 }
@@ -111,6 +151,11 @@ static leat_status batch_matmul(leat_kernel *k)
 
 const leat_kernel_def leat_opencl_matmul[] = {
     ROW("MatMul", matmul),
+    {.op = "_FusedMatMul",
+     .where = {{"T", LEAT_T(FLOAT)}},
+     .run = matmul,
+     .init = fused_init,
+     .state_size = sizeof(matmul_state)},
     ROW("BatchMatMul", batch_matmul),
     ROW("BatchMatMulV2", batch_matmul),
     {0},

@@ -62,7 +62,10 @@ typedef struct leat_opencl {
     pthread_mutex_t enqueuing;
     pthread_mutex_t building; /* held while programs are looked up and built; guards `programs` */
     leat_map programs;        /* by source and options */
-    pthread_mutex_t idle;     /* guards the idle kernels of all programs */
+    pthread_mutex_t tuning;   /* held while tiles are looked for; taken before `building` */
+    const struct leat_cl_tiles
+        *tiles[2];        /* by the class of products (tune.c); NULL: not yet known */
+    pthread_mutex_t idle; /* guards the idle kernels of all programs */
 } leat_opencl;
 
 leat_status leat_cl_memory_open(leat_opencl *d) LEAT_MUST_CHECK;

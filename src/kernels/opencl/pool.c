@@ -5,8 +5,8 @@
 #include "kernels/opencl/walk.h"
 #include "kernels/cpu/shapes.h"
 
-extern const leat_cl_text leat_cl_text_pool;
-static const leat_cl_text *const texts[] = {&leat_cl_text_pool, NULL};
+extern const leat_cl_text leat_cl_text_lanes, leat_cl_text_pool;
+static const leat_cl_text *const texts[] = {&leat_cl_text_lanes, &leat_cl_text_pool, NULL};
 
 /* The struct of pool.cl. */
 typedef struct windows {

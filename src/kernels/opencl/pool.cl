@@ -6,44 +6,6 @@ typedef struct windows {
     int in[3], out[3], size[3], stride[3], before[3];
 } windows;
 
-#ifdef LEAT_ON_CPU
-enum { LANES = 16 };
-typedef float16 lanes;
-typedef int16 choice;
-#else
-enum { LANES = 1 };
-typedef float lanes;
-typedef int choice;
-#endif
-
-DEVICE lanes get(GLOBAL const float *x, int n)
-{
-#ifdef LEAT_ON_CPU
-    if (n >= LANES)
-        return vload16(0, x);
-    lanes v = 0;
-    for (int i = 0; i < n; i++)
-        ((float *)&v)[i] = x[i];
-    return v;
-#else
-    return *x;
-#endif
-}
-
-DEVICE void put(GLOBAL float *x, int n, lanes v)
-{
-#ifdef LEAT_ON_CPU
-    if (n >= LANES) {
-        vstore16(v, 0, x);
-        return;
-    }
-    for (int i = 0; i < n; i++)
-        x[i] = ((float *)&v)[i];
-#else
-    *x = v;
-#endif
-}
-
 /* The bounds of window o in dimension d, without the padding. */
 DEVICE int2 bounds(const windows *w, int d, int o)
 {
@@ -93,8 +55,12 @@ DEVICE void pool_average(const windows *w, GLOBAL const float *x, GLOBAL float *
             const long row = o / w->out[2], plane = row / w->out[1];                               \
             const int2 c = bounds(w, 2, column), r = bounds(w, 1, (int)(row % w->out[1]));         \
             const int2 p = bounds(w, 0, (int)(plane % w->out[0]));                                 \
-            FN(w, OF(const float, x) + plane / w->out[0] * size + c0, OF(float, y) + o * ch + c0,  \
-               ch - c0, p, r, c);                                                                  \
+            GLOBAL const float *x = OF(const float, x) + plane / w->out[0] * size + c0;            \
+            GLOBAL float *y = OF(float, y) + o * ch + c0;                                          \
+            if (ch - c0 >= LANES)                                                                  \
+                FN(w, x, y, LANES, p, r, c);                                                       \
+            else                                                                                   \
+                FN(w, x, y, ch - c0, p, r, c);                                                     \
         }                                                                                          \
     }
 FORWARD(max_pool, pool_max)
@@ -124,28 +90,40 @@ DEVICE void spread_average(const windows *w, GLOBAL const float *x, GLOBAL float
 }
 
 #define BACKWARD(name, FN)                                                                         \
+    /* n channels of an image. */                                                                  \
+    DEVICE void name##_image(const windows *w, GLOBAL const float *x, GLOBAL const float *y,       \
+                             GLOBAL const float *dy, GLOBAL float *dx, int n)                      \
+    {                                                                                              \
+        const int ch = w->channels, rows = w->out[0] * w->out[1];                                  \
+        const long size = (long)w->in[0] * w->in[1] * w->in[2] * ch;                               \
+        for (long at = 0; at < size; at += ch)                                                     \
+            put(dx + at, n, 0);                                                                    \
+        for (int row = 0; row < rows; row++) {                                                     \
+            const int2 r = bounds(w, 1, row % w->out[1]), p = bounds(w, 0, row / w->out[1]);       \
+            for (int column = 0; column < w->out[2]; column++, y += ch, dy += ch) {                \
+                const int2 c = bounds(w, 2, column);                                               \
+                FN(w, x, dx, get(y, n), get(dy, n), n, p, r, c);                                   \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
     KERNEL name(TENSOR(x), TENSOR(y), TENSOR(dy), TENSOR(dx), const windows given, int blocks)     \
     {                                                                                              \
         const windows *w = &given;                                                                 \
-        const int ch = w->channels, rows = w->out[0] * w->out[1];                                  \
+        const int ch = w->channels;                                                                \
         const long size = (long)w->in[0] * w->in[1] * w->in[2] * ch;                               \
+        const long results = (long)w->out[0] * w->out[1] * w->out[2] * ch;                         \
         EACH_ROW(i, (long)w->images * blocks)                                                      \
         {                                                                                          \
             const long image = i / blocks;                                                         \
-            const int c0 = (int)(i - image * blocks) * LANES, n = ch - c0;                         \
+            const int c0 = (int)(i - image * blocks) * LANES;                                      \
             GLOBAL const float *x = OF(const float, x) + image * size + c0;                        \
+            GLOBAL const float *y = OF(const float, y) + image * results + c0;                     \
+            GLOBAL const float *dy = OF(const float, dy) + image * results + c0;                   \
             GLOBAL float *dx = OF(float, dx) + image * size + c0;                                  \
-            long o = image * rows * w->out[2] * ch + c0;                                           \
-            for (long at = 0; at < size; at += ch)                                                 \
-                put(dx + at, n, 0);                                                                \
-            for (int row = 0; row < rows; row++) {                                                 \
-                const int2 r = bounds(w, 1, row % w->out[1]), p = bounds(w, 0, row / w->out[1]);   \
-                for (int column = 0; column < w->out[2]; column++, o += ch) {                      \
-                    const int2 c = bounds(w, 2, column);                                           \
-                    FN(w, x, dx, get(OF(const float, y) + o, n), get(OF(const float, dy) + o, n),  \
-                       n, p, r, c);                                                                \
-                }                                                                                  \
-            }                                                                                      \
+            if (ch - c0 >= LANES)                                                                  \
+                name##_image(w, x, y, dy, dx, LANES);                                              \
+            else                                                                                   \
+                name##_image(w, x, y, dy, dx, ch - c0);                                            \
         }                                                                                          \
     }
 BACKWARD(max_pool_grad, spread_max)

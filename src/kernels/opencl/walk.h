@@ -35,7 +35,17 @@ leat_status leat_cl_fill(leat_opencl *d, void *to, int64_t n, size_t size,
                          const void *value) LEAT_MUST_CHECK;
 
 /* cwise.c: z = x + y, n elements of type float. z may be x or y. */
-leat_status leat_cl_add(leat_kernel *k, const void *x, const void *y, void *z,
+leat_status leat_cl_add(leat_opencl *d, const void *x, const void *y, void *z,
                         int64_t n) LEAT_MUST_CHECK;
+/* The kind's function: to += from. */
+leat_status leat_cl_add_to(leat_device *device, void *to, const void *from,
+                           int64_t n) LEAT_MUST_CHECK;
+/* z = the function "Op_type" of cwise.cl, of n elements of x and, unless it is NULL, y, which lie
+ * under them as the walk says. */
+leat_status leat_cl_cwise(leat_opencl *d, const char *function, const leat_cl_walk *w,
+                          const void *x, const void *y, const void *z, int64_t n) LEAT_MUST_CHECK;
+/* The name of an element-wise op of so many floats, whose expression is in expressions.cl, as a
+ * string that lives for ever; NULL: there is none. *same_out: the operands have one shape. */
+const char *leat_cl_expression(const char *op, int operands, bool *same_out);
 
 #endif
