@@ -225,7 +225,9 @@ enum {
     /* Also serves half and bfloat16: inputs and outputs are converted to and from float. */
     LEAT_KERNEL_VIA_FLOAT = 2,
     LEAT_KERNEL_BLOCKS = 4, /* may wait for something outside the step */
-    LEAT_KERNEL_ROWS = 8,   /* its state is a leat_row1 or leat_row2 (leat/rows.h) */
+    /* Can be a step of a fused tree of element-wise ops. Of a CPU's kernel the state is a leat_row1
+     * or leat_row2 (leat/rows.h). */
+    LEAT_KERNEL_ROWS = 8,
     /* Hands its inputs on as outputs and looks at none of them, but for those that `host` names:
      * their memory may be the host's or the device's. */
     LEAT_KERNEL_ANY_MEMORY = 16,

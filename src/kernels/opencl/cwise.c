@@ -158,16 +158,18 @@ leat_status leat_cl_add_to(leat_device *device, void *to, const void *from, int6
     return leat_cl_add(device->state, to, from, to, n);
 }
 
-#define ROW(name, attr, types, run_, init_)                                                        \
+#define ROW(name, attr, types, run_, init_, ...)                                                   \
     {                                                                                              \
         .op = name, .where = {{attr, types}}, .run = run_, .init = init_,                          \
-        .state_size = sizeof(cwise_state)                                                          \
+        .state_size = sizeof(cwise_state), __VA_ARGS__                                             \
     }
+/* These can be steps of trees (leat_cl_expression). */
+#define STEP(name, types, run_) ROW(name, "T", types, run_, init, .flags = LEAT_KERNEL_ROWS)
 #define FLOAT LEAT_T(FLOAT)
 #define NUMBER (LEAT_T(FLOAT) | LEAT_T(INT64))
-#define ONE(name, types) ROW(name, "T", types, unary, init)
-#define TWO(name, types) ROW(name, "T", types, binary, init)
-#define SAME(name) ROW(name, "T", FLOAT, same, init)
+#define ONE(name, types) STEP(name, types, unary)
+#define TWO(name, types) STEP(name, types, binary)
+#define SAME(name) STEP(name, FLOAT, same)
 #define LOGICAL(name, run_, init_)                                                                 \
     {                                                                                              \
         .op = name, .run = run_, .init = init_, .state_size = sizeof(cwise_state)                  \
