@@ -74,6 +74,18 @@ static void answers(void)
     check("", args, 1, "start the task");
 }
 
+/* Threads of an OpenCL driver do not take the signal that ends the server in an orderly way. */
+static void driver_threads(void)
+{
+#ifndef __SANITIZE_THREAD__ /* PoCL is not instrumented. */
+    char args[256];
+    snprintf(args, sizeof(args), "--worker_hosts 127.0.0.1:%d --job_name worker --task_index 0",
+             free_port());
+    command c = start("POCL_DEVICES=pthread", args);
+    CHECK_INT(command_signal(c, SIGTERM), 0);
+#endif
+}
+
 static void other_list(void)
 {
     char args[256], want[256];
@@ -149,7 +161,8 @@ static void ends_in_spite_of_a_kernel(void)
 
 int main(int argc, char **argv)
 {
-    return RUN(argc, argv, {"bad_use", bad_use}, {"answers", answers}, {"other_list", other_list},
+    return RUN(argc, argv, {"bad_use", bad_use}, {"answers", answers},
+               {"driver_threads", driver_threads}, {"other_list", other_list},
                {"visible_token", visible_token}, {"from_tf_config", from_tf_config},
                {"ends_in_spite_of_a_kernel", ends_in_spite_of_a_kernel});
 }

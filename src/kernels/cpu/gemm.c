@@ -72,8 +72,8 @@ typedef struct scratch_memory {
 } scratch_memory;
 static __thread scratch_memory kept;
 static pthread_key_t kept_key; /* used for its destructor only */
-static bool has_kept_key;
-static pthread_once_t kept_once = PTHREAD_ONCE_INIT;
+static bool has_kept_key;      /* guarded by kept_lock */
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void kept_release(void *arg)
 {
@@ -83,22 +83,23 @@ static void kept_release(void *arg)
     *s = (scratch_memory){0};
 }
 
-static void kept_init(void)
+/* Whether the end of this thread will free its memory. */
+static bool will_be_released(void)
 {
-    has_kept_key = pthread_key_create(&kept_key, kept_release) == 0;
+    pthread_mutex_lock(&kept_lock);
+    if (!has_kept_key)
+        has_kept_key = pthread_key_create(&kept_key, kept_release) == 0;
+    const bool has_key = has_kept_key;
+    pthread_mutex_unlock(&kept_lock);
+    return has_key && pthread_setspecific(kept_key, &kept) == 0;
 }
 
 static void *scratch_grow(int which, size_t size)
 {
-    pthread_once(&kept_once, kept_init);
     free(kept.p[which]);
     kept.id = 0;
     size = (size + 4095) / 4096 * 4096;
-    kept.p[which] = aligned_alloc(64, size);
-    if (kept.p[which] && has_kept_key && pthread_setspecific(kept_key, &kept) != 0) {
-        free(kept.p[which]); /* The end of the thread would not free it. */
-        kept.p[which] = NULL;
-    }
+    kept.p[which] = will_be_released() ? aligned_alloc(64, size) : NULL;
     kept.size[which] = kept.p[which] ? size : 0;
     return kept.p[which];
 }

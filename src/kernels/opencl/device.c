@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "core/alloc.h"
+#include "core/thread.h"
 #include "kernels/opencl/walk.h"
 
 static leat_status probe(int *most_out)
@@ -21,7 +22,7 @@ static void describe(int id, leat_device_info *out)
         snprintf(out->description, sizeof out->description, "%.100s, OpenCL", v[id].name);
 }
 
-static leat_status make_context(leat_opencl *d)
+static leat_status make_queues(leat_opencl *d)
 {
     int32_t error;
     d->context = leat_cl.CreateContext(NULL, 1, &d->listed->id, NULL, NULL, &error);
@@ -33,6 +34,16 @@ static leat_status make_context(leat_opencl *d)
             return leat_cl_status("clCreateCommandQueue", error);
     }
     return NULL;
+}
+
+/* The driver may start threads, which must not take the program's signals. */
+static leat_status make_context(leat_opencl *d)
+{
+    sigset_t before;
+    leat_signals_block(&before);
+    leat_status s = make_queues(d);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return s;
 }
 
 /* Frees what make_context has made, all or a part. */

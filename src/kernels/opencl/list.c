@@ -16,6 +16,7 @@
 
 #include "core/alloc.h"
 #include "core/log.h"
+#include "core/thread.h"
 #include "kernels/opencl/opencl.h"
 
 enum { MOST_PLATFORMS = 16, MOST_DEVICES = 64 };
@@ -137,12 +138,10 @@ static void add_platform(cl_platform p, bool cpus)
         add_device(ids[i], version, cpus);
 }
 
-static void find(void)
+static void find_all(void)
 {
     cl_platform platforms[MOST_PLATFORMS];
     uint32_t n = 0;
-    if (!wants_cpus() && !has_other_drivers())
-        return;
     leat_status s = leat_cl_load();
     if (!s && leat_cl.GetPlatformIDs(MOST_PLATFORMS, platforms, &n))
         n = 0; /* no driver is installed */
@@ -153,6 +152,17 @@ static void find(void)
         add_platform(platforms[i], false);
     for (uint32_t i = 0; i < n && wants_cpus(); i++)
         add_platform(platforms[i], true);
+}
+
+/* A driver may start threads, which must not take the program's signals. */
+static void find(void)
+{
+    if (!wants_cpus() && !has_other_drivers())
+        return;
+    sigset_t before;
+    leat_signals_block(&before);
+    find_all();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 const leat_cl_listed *leat_cl_devices(int *n_out)
