@@ -18,7 +18,13 @@
 #include "common_lm.h"
 #include "common_progress.h"
 
-enum { MOST_TEXT = 1 << 30, MOST_VALID_STEPS = 40 };
+enum {
+    MOST_TEXT = 1 << 30,
+    MOST_VALID_STEPS = 40,
+    /* So many steps after another go on where the one before ended; then a step begins with a state
+     * of zeros, as a sample does. A net that never learnt to begin prints nonsense. */
+    STEPS_IN_A_ROW = 8
+};
 
 static const char *data_dir, *text_file, *save_path, *prime;
 static lm_config config = {.hidden_size = 256,
@@ -303,7 +309,7 @@ static leat_status train_step(program *p, int64_t step, int64_t size, double *lo
 {
     const bool summarize = save_path && step % 100 == 0;
     leat_tensor *summary = NULL;
-    if (step % size == 0 || !p->train.state[0])
+    if (step % size == 0 || step % STEPS_IN_A_ROW == 0 || !p->train.state[0])
         LEAT_TRY(lm_begin(p->session, &p->train));
     LEAT_TRY(run_step(p, &p->train, p->text.train, step % size, p->loss, p->train_op,
                       summarize ? &summary : NULL, loss_out));
