@@ -240,8 +240,11 @@ static leat_status step(search *s, const beam_args *a, int64_t b, int64_t t, lea
 {
     const leat_ctc *in = &a->in;
     double most = -INFINITY, sum = 0;
-    for (int64_t c = 0; c < in->classes; c++)
-        most = fmax(most, leat_ctc_logit(in, t, b, c));
+    for (int64_t c = 0; c < in->classes; c++) {
+        const double x = leat_ctc_logit(in, t, b, c);
+        if (x > most) /* not fmax, at which gcc 12 breaks off for 64-bit ARM */
+            most = x;
+    }
     for (int64_t c = 0; c < in->classes; c++)
         sum += exp(leat_ctc_logit(in, t, b, c) - most);
     const double norm = most + log(sum);
