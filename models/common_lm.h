@@ -24,7 +24,8 @@ typedef struct lm_config {
     /* Above 0: training compares each word with so many others that are drawn, not with all, and
      * needs their rows of softmax_w alone, which then is (vocabulary, hidden). */
     int64_t num_sampled;
-    /* Into how many variables embedding, softmax_w and softmax_b are cut, by words; 0: 1. */
+    /* The number of variables that embedding, softmax_w and softmax_b are each cut into, by words.
+     * 0 means one. */
     int slices;
     const char *home; /* the device of the embedding; NULL: where the other nodes are */
 } lm_config;
